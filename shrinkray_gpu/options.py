@@ -63,6 +63,9 @@ class Options:
     """Of the whole reduction, where the fault is a flaky one."""
     report: bool = True
     """Whether the attachment is made at the end: ISSUE.md, artifacts/, report.html."""
+    reader: str = ""
+    """The project that ISSUE.md is for (`--for`): `triton`, `pytorch`, `helion`, `vllm`, `nvidia`; empty: chosen from
+    the repro."""
     zipped: bool = False
     """Whether all of it goes into one archive too."""
     cu: bool = False

@@ -15,6 +15,7 @@ from typing import Any
 
 from shrinkray_gpu.attachment import artifacts, course, issue
 from shrinkray_gpu.attachment.dossier import Dossier
+from shrinkray_gpu.attachment.forms import Form
 from shrinkray_gpu.attachment.measurements import Measurements
 from shrinkray_gpu.attachment.site import site
 from shrinkray_gpu.attachment.surroundings import surroundings
@@ -34,6 +35,7 @@ def write(
     measured: Measurements,
     *,
     before: str,
+    form: Form,
     price: float | None = None,
     zipped: bool = False,
     publish: Publish = Publish(),  # noqa: B008  it is frozen
@@ -64,6 +66,7 @@ def write(
         price=price,
         version=__version__,
         stem=folder.stem,
+        form=form,
     )
     files = artifacts.files(whole, scrub)
     texts = {whole.name: scrub.text(whole.text), ISSUE: issue.text(whole, scrub)}

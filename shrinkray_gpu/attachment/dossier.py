@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from shrinkray_gpu.attachment.course import CoursePoint
+from shrinkray_gpu.attachment.forms import Form
 from shrinkray_gpu.attachment.measurements import Measurements
 from shrinkray_gpu.attachment.site import FaultSite
 
@@ -34,6 +35,8 @@ class Dossier(Measurements):
     version: str
     stem: str
     """Of the folder, `<stem>.shrink`."""
+    form: Form
+    """For whom the issue is written."""
 
     @property
     def gpu(self) -> bool:

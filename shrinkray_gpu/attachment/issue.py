@@ -5,6 +5,7 @@ Measured things are told as such. A cause is only ever offered as a hypothesis, 
 
 from __future__ import annotations
 
+import difflib
 import importlib.util
 import re
 import shlex
@@ -13,19 +14,27 @@ from typing import Any
 
 from shrinkray_gpu.attachment import header
 from shrinkray_gpu.attachment.dossier import Dossier
+from shrinkray_gpu.attachment.duplicates import search_link, terms
 from shrinkray_gpu.attachment.experiments import MEANING, NOT_TRIED, Experiment, KnobResults
 from shrinkray_gpu.attachment.markdown import Markdown, cell, code, fenced, prose
-from shrinkray_gpu.device import architectures, disassembly, error_table
+from shrinkray_gpu.attachment.symptom import exact_error, symptom, title
+from shrinkray_gpu.device import disassembly
 from shrinkray_gpu.device.instruction import Instruction
 from shrinkray_gpu.evidence.scrubbing import Scrubber
-from shrinkray_gpu.oracle import speech
-from shrinkray_gpu.oracle.cause_check import faulting_launch
-from shrinkray_gpu.oracle.fault import PREDICTED
-from shrinkray_gpu.runner.run import Launch
 from shrinkray_gpu.same_fault.controls import ControlOutcome
 
-LAST_LINES = 12
-LABELS = {"verdict": "verdict", "reached": "reached by", "enough": "smallest change that is enough"}
+LABELS = {
+    "verdict": "Whose",
+    "line": "Line",
+    "reached": "Reached by",
+    "enough": "Smallest change that is enough",
+}
+_FIXED = re.compile(r"the case (\w+) of the corpus .*fixed in (Triton [^;]*)")
+"""In what `corpus.known` says of a case like it."""
+NOT_SEEN = "None that anybody saw: the fault is predicted by a static rule, and was not run."
+NOT_PRINTED = "None: nothing is printed for it."
+SHORT = 8
+"""Lines of a difference that a first screen has room for."""
 
 
 def text(dossier: Dossier, scrub: Scrubber) -> str:
@@ -71,6 +80,8 @@ def has_page() -> bool:
 def facts(dossier: Dossier) -> dict[str, Any]:
     """What both the issue and the page say, in words."""
     seen, tried = dossier.evidence, [dossier.trials.control, *_changed(dossier)]
+    results, spec = [_result(row) for row in dossier.trials.rows], dossier.told.get("spec", "")
+    ptx, run = dossier.code.stages.get("ptx", ""), seen.run
     return {
         "d": dossier,
         "seen": seen,
@@ -80,11 +91,22 @@ def facts(dossier: Dossier) -> dict[str, Any]:
         "labels": LABELS,
         "symptom": symptom(dossier),
         "error": exact_error(dossier),
+        "no_error": NOT_SEEN if seen.fault is not None and seen.fault.predicted else NOT_PRINTED,
+        "traceback": run.failure.traceback.strip() if run and run.failure and exact_error(dossier) else "",
+        "original": original(dossier),
+        "expected": expected(dossier),
+        "change": change(dossier),
+        "deciding": [one for one in results if one["row"].matters],
+        "idle": [_short(one["row"].name) for one in results if one["row"].matters is False],
+        "search_terms": terms(seen.fault, spec),
+        "search_link": search_link(dossier.form, seen.fault, spec),
+        "fixed": next(filter(None, map(_FIXED.search, dossier.told.get("known", ()))), None),
+        "assembling": _ptxas_command(ptx, dossier.name),
         "record": seen.findings[0].record.device_text if seen.findings else "",
         "count": seen.findings[0].count if seen.findings else 0,
         "family": disassembly.family(seen.instruction),
         "address": list(address(dossier)),
-        "results": [_result(row) for row in dossier.trials.rows],
+        "results": results,
         "widest": max((len(row.experiments) for row in dossier.trials.rows), default=1),
         "experiments": tried,
         "commands": "\n".join(f"{one.command}   # {one.outcome}" for one in tried),
@@ -94,7 +116,8 @@ def facts(dossier: Dossier) -> dict[str, Any]:
         "workarounds": list(workarounds(dossier)),
         "hypothesis": list(hypothesis(dossier)),
         "reduced": list(reduction_section(dossier)),
-        "environment": list(environment_rows(dossier)),
+        "versions": list(version_rows(dossier)),
+        "variables": [(code(name), code(str(value))) for name, value in dossier.environment["variables"].items()],
         "releases": releases(dossier),
         "paged": has_page(),
         "platform": header.platform_of(dossier.told.get("versions", {}), dossier.told.get("arch")),
@@ -112,88 +135,6 @@ def _changed(dossier: Dossier) -> Iterator[Experiment]:
         for one in row.experiments:
             if one.value != row.current and one.outcome != NOT_TRIED:
                 yield one
-
-
-def title(dossier: Dossier) -> str:
-    """What, where, with which compiler, on what."""
-    seen, told = dossier.evidence, dossier.told
-    fault = seen.fault
-    broken = silent_launch(dossier)
-    what = str(told.get("spec", "fault"))
-    if broken is not None:
-        what = f"{broken.causes[0].breaks} in {broken.kernel}"
-    if fault is not None:
-        what = fault.klass
-    if fault is not None and fault.phase == "compile":
-        what = (
-            f"{fault.klass}: {_complaint(fault.said or fault.text)}"
-            if fault.text
-            else f"compiler fails in {fault.klass}"
-        )
-    parts = [what[:120]]
-    if seen.instruction:
-        parts.append(f"at {disassembly.family(seen.instruction)}")
-    if fault is not None and fault.construct:
-        parts.append(f"({fault.construct})")
-    versions = {**told.get("versions", {}), **dossier.environment}
-    where = [f"Triton {versions['triton']}"] if versions.get("triton") else []
-    if on := versions.get("gpu") or (told.get("arch") and architectures.name(told["arch"])):
-        where.append(str(on))
-    predicted = " (predicted)" if fault is not None and fault.predicted else ""
-    return " ".join(parts) + predicted + (f", {', '.join(where)}" if where else "")
-
-
-def silent_launch(dossier: Dossier) -> Launch | None:
-    """The launch that goes wrong without an error, as a race does; None where there is none, or an error."""
-    seen = dossier.evidence
-    return faulting_launch(seen.run) if seen.fault is None and seen.run is not None else None
-
-
-def _complaint(text: str) -> str:
-    """Of a failed assertion what it says, if it says anything; else what it asserts; else the text."""
-    said = re.search(r'&& "([^"]+)"', text) or re.search(r"Assertion [`'](.+?)['`] failed", text)
-    return said.group(1) if said else speech.clip(text)
-
-
-def symptom(dossier: Dossier) -> str:
-    """One sentence."""
-    fault, told = dossier.evidence.fault, dossier.told
-    runs = f"{told.get('verified')} of {told.get('final_runs')} clean runs of the repro"
-    spec = told.get("spec", "")
-    if (broken := silent_launch(dossier)) is not None:
-        return (
-            f"In {code(broken.kernel)} {broken.causes[0].sentence}: so says Triton's IR, followed for the whole launch "
-            f"({code(spec)} in {runs}). A device reports no error for it."
-        )
-    if fault is None:
-        return f"{code(spec)} in {runs}."
-    if fault.code:
-        error = error_table.by_code(fault.code)
-        said = f"`{error.text}` (CUDA error {fault.code})"
-        if fault.predicted:
-            arch = architectures.name(told["arch"])
-            return f"{PREDICTED.capitalize()}: compiled for {arch}, this program ends in {said}."
-        return f"The program ends in {said}, in {runs}."
-    return f"{code(fault.klass)}{f': {code(_complaint(fault.said or fault.text))}' if fault.text else ''}, in {runs}."
-
-
-def exact_error(dossier: Dossier) -> str:
-    """What the program and the compiler print, to the letter. Nothing where no device ran it: what the virtual GPU
-    raises then is of its own making."""
-    seen = dossier.evidence
-    if seen.fault is not None and seen.fault.predicted:
-        return ""
-    if seen.diagnostics.strip():
-        return seen.diagnostics.strip()
-    run = seen.run
-    if run is None:
-        return ""
-    failure = speech.uncaught(run)
-    if failure is not None:
-        lines = f"{failure.type}: {failure.text}".strip().splitlines()
-    else:
-        lines = [line for line in run.stderr.splitlines() if line.strip()]
-    return "\n".join(lines[-LAST_LINES:] if failure is None else lines[:LAST_LINES])
 
 
 def address(dossier: Dossier) -> Iterator[tuple[str, str, str]]:
@@ -282,11 +223,9 @@ def reduction_section(dossier: Dossier) -> Iterator[str]:
     told = dossier.told
     before, after = told.get("before"), told.get("after")
     tries = sum(told.get("tries", {}).values())
-    original = str(told.get("command") or "") or str(told.get("original", "")).rpartition("/")[2]
     if before and after:
-        yield (
-            f"{code(original)}, {before[0]} lines and {before[1]} tokens, became {after[0]} lines and {after[1]} tokens"
-        )
+        became = f"{before[0]} lines and {before[1]} tokens, became {after[0]} lines and {after[1]} tokens"
+        yield f"{code(original(dossier))}, {became}"
     tiers = ", ".join(f"{count} {tier}" for tier, count in sorted(told.get("tries", {}).items()))
     yield f"{tries} tries in {dossier.wall:.0f} s ({tiers})"
     gpu = told.get("seconds", {}).get("gpu", 0.0)
@@ -317,12 +256,49 @@ def _by_number(version: str) -> list[int]:
     return [int(number) for number in re.findall(r"\d+", version)]
 
 
-def environment_rows(dossier: Dossier) -> Iterator[tuple[str, str]]:
-    names = {"gpu": "GPU", "driver": "driver", "cuda": "CUDA of torch", "torch": "torch", "triton": "Triton"}
-    names |= {"ptxas": "ptxas", "helion": "Helion", "python": "Python", "platform": "platform"}
-    names |= {"architecture": "architecture"}
+def version_rows(dossier: Dossier) -> Iterator[tuple[str, str]]:
+    """Of all that takes part."""
+    names = {"gpu": "GPU", "driver": "driver", "architecture": "GPU", "triton": "Triton", "torch": "torch"}
+    names |= {"cuda": "CUDA of torch", "ptxas": "ptxas", "helion": "Helion", "python": "Python", "platform": "platform"}
     for name, shown in names.items():
         if dossier.environment.get(name):
             yield shown, str(dossier.environment[name])
-    for name, value in dossier.environment["variables"].items():
-        yield code(name), code(str(value))
+
+
+def original(dossier: Dossier) -> str:
+    """The program that was reduced, as its user calls it."""
+    told = dossier.told
+    return str(told.get("command") or "") or str(told.get("original", "")).rpartition("/")[2]
+
+
+def expected(dossier: Dossier) -> str:
+    """What would be right, in a sentence."""
+    fault = dossier.evidence.fault
+    if fault is not None and fault.phase == "compile":
+        return "The kernel compiles, or the compiler refuses it with a message of its own."
+    return "The program ends without an error." if fault is not None else "The program does not show it."
+
+
+def change(dossier: Dossier) -> dict[str, str]:
+    """What makes the repro pass, as the changed lines alone, and what shows that; no `diff` where no change is known
+    that a first screen has room for. The healthy twin goes before a variant that merely passes."""
+    found = [(dossier.twin, str((dossier.told.get("twin") or {}).get("proof", "")))]
+    if dossier.passing is not None:
+        found.append((dossier.passing.experiment.text, f"confirmed {dossier.passing.confirmed}"))
+    for text, proof in found:
+        lines = difflib.unified_diff(dossier.text.splitlines(), text.splitlines(), n=0, lineterm="") if text else ()
+        changed = [line for line in lines if not line.startswith(("---", "+++", "@@"))]
+        if 0 < len(changed) <= SHORT:
+            return {"diff": "\n".join(changed), "proof": proof}
+    return {"diff": "", "proof": ""}
+
+
+def _short(name: str) -> str:
+    """A knob without the lines that it stands on."""
+    return re.sub(r" \(lines? [^)]*\)$", "", name)
+
+
+def _ptxas_command(ptx: str, name: str) -> str:
+    """What assembles the repro's kernel without Triton; empty where there is no PTX."""
+    target = re.search(r"^\.target (\w+)", ptx, re.MULTILINE)
+    return f"ptxas --gpu-name={target.group(1)} {shlex.quote(name.removesuffix('.py') + '.ptx')}" if target else ""

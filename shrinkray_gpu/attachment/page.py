@@ -6,7 +6,9 @@ Everything is in the file: styles, script, pictures, and the artifacts themselve
 from __future__ import annotations
 
 import base64
+import difflib
 import html
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -39,6 +41,7 @@ class Tab:
 def text(dossier: Dossier, scrub: Scrubber, *, files: Mapping[str, bytes]) -> str:
     """The page: scrubbed first, escaped last. `files` are scrubbed already, and offered for download."""
     from jinja2 import Environment, PackageLoader, StrictUndefined  # each start of the tool would wait for it
+    from jinja2.utils import urlize
     from markupsafe import Markup
 
     environment = Environment(
@@ -52,6 +55,8 @@ def text(dossier: Dossier, scrub: Scrubber, *, files: Mapping[str, bytes]) -> st
         ),
     )
 
+    environment.filters["linked"] = lambda text: Markup(urlize(scrub.text(text)))
+
     def shown(text: str, language: str, *more: Any) -> list[HighlightedLine]:
         return highlighting.lines(scrub.text(text), language, *more)
 
@@ -63,11 +68,17 @@ def text(dossier: Dossier, scrub: Scrubber, *, files: Mapping[str, bytes]) -> st
     marked = frozenset({place.line}) if place is not None and own else frozenset()
     rows = dossier.text.splitlines()
     numbers = [number if number in linked else 0 for number in range(1, len(rows) + 1)]
+    told = facts(dossier)
+    above = next((at for at, row in enumerate(rows) if row.strip() and not row.startswith("#")), 0)
     return environment.get_template("report.html.j2").render(
-        **facts(dossier),
+        **told,
+        badge=_badge(dossier),
+        changed=shown(told["change"]["diff"], "diff"),
+        others=[one for one in told["results"] if not one["row"].matters],
+        opened=next((tab.key for tab in tabs if any(line.marked for line in tab.lines)), tabs[0].key if tabs else ""),
         styles=highlighting.styles(),
-        before=shown(dossier.before, "python"),
-        after=shown(dossier.text, "python"),
+        before=shown(dossier.before, "python", (), _surviving(dossier.before, dossier.text)),
+        after=shown(dossier.text, "python")[above:],
         source=shown(dossier.text, "python", numbers, marked),
         tabs=tabs,
         plot=size_plot(dossier.course, start),
@@ -77,6 +88,24 @@ def text(dossier: Dossier, scrub: Scrubber, *, files: Mapping[str, bytes]) -> st
         patches={name: shown(diff, "diff") for name, diff in (dossier.told.get("patches") or {}).items()},
         downloads=Markup(_downloads(files, scrub)),
     )
+
+
+def _badge(dossier: Dossier) -> dict[str, str]:
+    """The verdict in a few words, and whether that is the program's own fault; empty without a verdict."""
+    verdict = dossier.told.get("verdict") or {}
+    whose = re.split(r" at | \(by |: ", verdict.get("verdict", ""), maxsplit=1)[0]
+    if not whose:
+        return {}
+    of = "program" if verdict.get("upstream") else "" if whose == "not known" else "below"
+    return {"of": of, "text": f"your program: {whose}" if of == "program" else whose}
+
+
+def _surviving(before: str, text: str) -> frozenset[int]:
+    """Numbers of the lines of the original that the repro has, in their order."""
+    rows, kept = ([line.strip() for line in each.splitlines()] for each in (before, text))
+    blocks = difflib.SequenceMatcher(None, rows, kept, autojunk=False).get_matching_blocks()
+    same = (at for block in blocks for at in range(block.a, block.a + block.size))
+    return frozenset(at + 1 for at in same if rows[at])
 
 
 def _tabs(dossier: Dossier, scrub: Scrubber) -> Iterator[Tab]:
@@ -101,7 +130,7 @@ def _tabs(dossier: Dossier, scrub: Scrubber) -> Iterator[Tab]:
         yield tab("reproducer", name, body, "mlir", source_lines("mlir", body, dossier.name))
     if dossier.passing is not None:
         for stage, difference in dossier.passing.differences.items():
-            yield tab(f"diff-{stage}", f"{_SHOWN[stage]} against passing", difference, "diff")
+            yield tab(f"diff-{stage}", f"{_SHOWN[stage]}: diff to passing", difference, "diff")
 
 
 def _tab(

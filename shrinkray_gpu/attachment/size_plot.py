@@ -17,7 +17,7 @@ _STYLES = (
     ("M0-5l5 5l-5 5l-5-5z", "#CC79A7"),
     ("M0 5l5-9h-10z", "#8C5A00"),
     ("M-1.5-5h3v3.5h3.5v3h-3.5v3.5h-3v-3.5h-3.5v-3h3.5z", "#56B4E9"),
-    ("M-5-3l2-2l3 3l3-3l2 2l-3 3l3 3l-2 2l-3-3l-3 3l-2-2l3-3z", "#000000"),
+    ("M-5-3l2-2l3 3l3-3l2 2l-3 3l3 3l-2 2l-3-3l-3 3l-2-2l3-3z", "currentColor"),
 )
 """Mark and colour of the passes that took most. The colours are Okabe and Ito's, which colour-blind readers tell
 apart; the marks differ too."""

@@ -30,6 +30,7 @@ COMMANDS = {
     "explain": _Place("explain", "explain", "What the fault of FILE is, and whose. Reduces nothing."),
     "check": _Place("reduce", "check_command", "Whether FILE shows the fault: exit code 0 or 3. Writes nothing."),
     "report": _Place("report", "report_command", "ISSUE.md and report.html of an earlier reduction, anew."),
+    "submit": _Place("submit", "submit_command", "Open the project's page for a new issue, filled in with ISSUE.md."),
     "corpus": _Place("corpus", "corpus", "Keep repros as cases: add, list, show."),
     "replay": _Place("replay", "replay_command", "Run the cases of a corpus against this Triton, or against several."),
     "bisect": _Place("replay", "bisect_command", "The release of Triton that fixed or broke a case."),

@@ -27,6 +27,7 @@ from shrinkray_gpu.cli.words import (
     architecture,
     chosen_python,
     fail,
+    for_option,
     narrator,
     publish_option,
     running,
@@ -56,7 +57,7 @@ class _Reduce(TakesModule):
         "How long it may take": (
             "jobs", "timeout", "max-time", "final-runs", "resume", "restart", "no-second", "check",
         ),
-        "What comes of it": ("output", "no-report", "publish", "zip", "cu", "gpu-price"),
+        "What comes of it": ("output", "no-report", "for", "publish", "zip", "cu", "gpu-price"),
         "What is said": ("quiet", "verbose", "json", "help"),
         "To study the tool": ("list-passes", "skip-pass", "seed", "mode"),
     }  # fmt: skip
@@ -166,6 +167,7 @@ class _Reduce(TakesModule):
     "--cu", is_flag=True, help="Of a program that builds CUDA C++: write a .cu with a main() beside the result, too."
 )
 @click.option("--no-report", is_flag=True, help="Leave out ISSUE.md, report.html and the runs that they need.")
+@for_option
 @publish_option
 @click.option("--zip", "zipped", is_flag=True, help="Put ISSUE.md and all that belongs to it into one archive too.")
 @click.option(

@@ -10,7 +10,7 @@ import click
 
 from shrinkray_gpu.attachment.experiments import SECONDS
 from shrinkray_gpu.cli.project_settings import OF_REDUCTION
-from shrinkray_gpu.cli.words import CONTEXT, OneLineComplaints, fail, narrator, publish_option, releases
+from shrinkray_gpu.cli.words import CONTEXT, OneLineComplaints, fail, for_option, narrator, publish_option, releases
 from shrinkray_gpu.job.attach import report
 from shrinkray_gpu.runner.interpreter import interpreter_path
 
@@ -21,6 +21,7 @@ class _ReportCommand(OneLineComplaints):
 
 @click.command("shrink report", cls=_ReportCommand, context_settings=CONTEXT)
 @click.argument("folder", type=click.Path(path_type=Path), required=False)
+@for_option
 @publish_option
 @click.option("--zip", "zipped", is_flag=True, help="Put all of it into one archive too.")
 @click.option("--gpu-price", type=click.FloatRange(0), metavar="P", help="Of an hour of GPU: what the reduction cost.")

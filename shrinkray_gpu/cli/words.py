@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, TextIO, TypeVar
 
 import click
 
+from shrinkray_gpu.attachment.forms import FORMS
 from shrinkray_gpu.cli import project_settings
 from shrinkray_gpu.cli.json_lines import print_event
 from shrinkray_gpu.cli.screen import Screen, close_all
@@ -250,6 +251,13 @@ def ptxas_releases(given: str | None) -> list[str]:
     return environments.ptxas_in_order(wanted)
 
 
+for_option = click.option(
+    "--for",
+    "reader",
+    type=click.Choice([*FORMS]),
+    callback=lambda context, parameter, value: value or "",
+    help="The project that ISSUE.md is for, in the order of its issue form. Default: what the repro calls.",
+)
 publish_option = click.option(
     "--publish",
     "strict",

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from shrinkray_gpu import calibration
-from shrinkray_gpu.attachment import artifacts, attachment
+from shrinkray_gpu.attachment import artifacts, attachment, forms
 from shrinkray_gpu.attachment.experiments import SECONDS
 from shrinkray_gpu.attachment.header import Header
 from shrinkray_gpu.attachment.measurements import Measurements, measure
@@ -48,13 +48,15 @@ def report(
     zipped: bool = False,
     tritons: Sequence[str] = (),
     strict: bool = False,
+    reader: str = "",
     say: Say = lambda text: None,
 ) -> Path:
     """Make the attachment of the reduction that ended in `folder` (`<stem>.shrink`), without reducing again: the repro,
     ISSUE.md, artifacts/ and report.html, and with `zipped` all of it in one archive. `tritons`: releases with which the
     repro is run, too; those of earlier reports are told again. Returns the path of the issue, or of the archive.
 
-    Secrets are replaced and told, or, if `strict`, refused.
+    Secrets are replaced and told, or, if `strict`, refused. `reader`: the project that ISSUE.md is for, of
+    `forms.FORMS`; chosen from the repro where it is empty.
 
     Raises UsageError where there is no such reduction, NotReproduced where its repro does not show the fault now, and
     OSError where there is no room or nothing may be written; an earlier attachment is as it was then.
@@ -108,6 +110,7 @@ def report(
         told,
         measured,
         before=before,
+        form=_form(reader, told, say),
         price=price,
         zipped=zipped,
         publish=Publish(strict, say),
@@ -170,6 +173,7 @@ def write_attachment(
             told,
             measured,
             before=before,
+            form=_form(options.reader, told, say),
             price=options.gpu_price,
             zipped=options.zipped,
             publish=Publish(options.strict, say),
@@ -181,6 +185,13 @@ def write_attachment(
         say(f"no attachment was written ({type(error).__name__}: {error}); try shrink report {folder}")
         return ""
     return os.path.relpath(made)
+
+
+def _form(reader: str, told: Mapping[str, Any], say: Say) -> forms.Form:
+    whose = str((told.get("verdict") or {}).get("verdict", ""))
+    form, why = forms.choice(reader, str(told.get("text", "")), whose)
+    say(why)
+    return form
 
 
 def _origin(told: Mapping[str, Any]) -> str:

@@ -148,7 +148,8 @@ class Fault:
 
     def __str__(self) -> str:
         code = f" (CUDA error {self.code})" if self.code and str(self.code) not in self.klass else ""
-        kernel = f" in kernel {self.kernel}" if self.kernel else f", last launch {self.near}" if self.near else ""
+        named = "the kernel" if self.kernel == "kernel" else f"kernel {self.kernel}"
+        kernel = f" in {named}" if self.kernel else f", last launch {self.near}" if self.near else ""
         at = f" at {self.instruction}" if self.instruction else ""
         text = f": {speech.clip(self.said or self.text)}" if self.text else ""
         child = f" (child process: {speech.clip(self.child)})" if self.child else ""

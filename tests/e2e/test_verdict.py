@@ -36,10 +36,12 @@ def test_an_error_in_a_kernel(tmp_path: Path) -> None:
     enough = [line for line in lines if line.startswith("  enough: ")]  # under load the time for it may be over
     assert all(line.startswith("  enough: mask=at < n in tl.load(...) (run.py:8)") for line in enough), enough
     issue = (tmp_path / "run.shrink" / "ISSUE.md").read_text()
-    assert issue.index(NOBODY_ELSES) < issue.index("run.py:14 launches copy") < issue.index("## Symptom")
+    assert issue.splitlines()[2] == f"> **Likely no bug of Triton.** By what follows: {NOBODY_ELSES}."
+    assert issue.index(NOBODY_ELSES) < issue.index("run.py:14 launches copy") < issue.index("```python")
     page = (tmp_path / "run.shrink" / "report.html").read_text()
     for fact in (NOBODY_ELSES, "kernel source at run.py:8", "run.py:14 launches copy_rows"):
         assert page.index(fact) < page.index('id="fault"'), "the page begins with the verdict, too"
+    assert '<span class="badge program">your program: kernel source</span>' in page
     again = shrink("report", "run.shrink", cwd=tmp_path)
     assert again.code == 0 and NOBODY_ELSES in (tmp_path / "run.shrink" / "ISSUE.md").read_text()
     told = json.loads((tmp_path / "run.shrink" / "result.json").read_text())
@@ -73,7 +75,8 @@ def test_a_bug_below_that_the_corpus_knows(tmp_path: Path) -> None:
     known = next(line for line in lines if line.startswith("  known: ") and " tma_misaligned of the corpus" in line)
     assert "by that case fixed in Triton >=3.9" in known
     issue = (tmp_path / "mine.shrink" / "ISSUE.md").read_text()
-    assert "nothing to report" not in issue and issue.index("tma_misaligned of the corpus") < issue.index("## Symptom")
+    assert "nothing to report" not in issue and "Likely no bug" not in issue
+    assert issue.index("tma_misaligned of the corpus") < issue.index("<details>")
 
 
 def test_a_race_is_told_as_one(tmp_path: Path) -> None:

@@ -35,6 +35,8 @@ class Blame:
     """Who tells: Triton's IR, the front end, the compiler's own words."""
     place: str = ""
     """`file.py:12`, where that is known."""
+    line: str = ""
+    """The program's line where it shows, for a verdict without a place. A reduction tells it."""
     named: str = ""
     """The compiler pass that fails."""
     reached: str = ""
@@ -75,6 +77,8 @@ class Blame:
         at = f" at {self.place}" if self.place else ""
         by = f" (by {self.by})" if self.by else ""
         yield "verdict", f"{whose}{at}{by}: {self.why}"
+        if self.line and not self.place:
+            yield "line", self.line
         if self.reached:
             yield "reached", self.reached
         if self.upstream:

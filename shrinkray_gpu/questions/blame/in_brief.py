@@ -11,6 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from shrinkray_gpu.evidence.instruments.instrument import Subject
+from shrinkray_gpu.evidence.instruments.static_rules import observation
 from shrinkray_gpu.evidence.synthesis import assemble
 from shrinkray_gpu.questions.blame.blame import Blame
 from shrinkray_gpu.questions.blame.trials import BlameTrials
@@ -32,11 +33,18 @@ def blame_in_brief(text: str, script: Script, setup: Setup, run: Run, *, seconds
         at = f"{seen.place.file}:{seen.place.line}" if seen.place is not None else ""
         trials = BlameTrials(text, script, setup, seconds, COLD, run, at, patience=SECONDS)
         try:
-            told = replace(blame(seen, trials), next=())
-            if told.of_program and not told.reached and trials.arch is not None:
-                told = replace(
-                    told, reached=way(trials.run(text), script)
-                )  # which line launches, the search did not ask
-            return told
+            told = replace(blame(seen, trials), next=(), line=str(seen.place or ""))
+            return _located(told, trials, subject) if trials.arch is not None else told
         finally:
             trials.close()
+
+
+def _located(told: Blame, trials: BlameTrials, subject: Subject) -> Blame:
+    """With the program's own line, and the line that launches, which the search did not ask for: one run tells both."""
+    if told.reached and (told.place or told.line):
+        return told
+    run = trials.run(trials.text)
+    broken = next((launch for launch in run.launches if launch.fault), None)
+    predicted = [observation(broken)] if broken is not None else []
+    place = assemble(subject, run, predicted, code=False).place
+    return replace(told, reached=told.reached or way(run, trials.script), line=told.line or str(place or ""))

@@ -22,10 +22,10 @@ def way(run: Run, script: Script | None = None) -> str:
 
     A device fault comes up wherever the host waits next, so of that only the line of the launch is told.
     """
-    broken = faulting_launch(run)
+    broken = faulting_launch(run) or next((launch for launch in run.launches if launch.fault), None)
     if broken is not None:
         return f"{broken.host} launches {broken.kernel}" if broken.host else ""
-    if any(launch.fault for launch in run.launches) or run.failure is None:
+    if run.failure is None:
         return ""
     lines = list(dict.fromkeys(_own(run.failure.traceback, script)))
     shown = lines if len(lines) <= MOST else [*lines[:2], f"{len(lines) - MOST} lines more", *lines[2 - MOST :]]

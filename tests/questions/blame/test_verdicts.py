@@ -287,6 +287,6 @@ def test_the_card_and_the_json_end_in_the_verdict(tmp_path: Path) -> None:
     ]
     assert all(line.startswith((" ", "reached", "upstream", "enough")) for line in lines[at + 1 :])
     verdict = told.to_json()["verdict"]
-    told_of = {"whose", "why", "by", "place", "named", "reached", "upstream", "enough", "tried", "next"}
+    told_of = {"whose", "why", "by", "place", "line", "named", "reached", "upstream", "enough", "tried", "next"}
     assert set(verdict) == told_of
     assert verdict["whose"] == "kernel source" and "Triton's IR" in verdict["by"]
