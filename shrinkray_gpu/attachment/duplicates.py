@@ -17,7 +17,7 @@ _WORD = re.compile(r"[A-Za-z_][\w.]*\w")
 def terms(fault: Fault | None, spec: str) -> str:
     """The words to search for: the driver's and the construct, or the first of the message; no numbers."""
     if fault is None:
-        return " ".join(_WORD.findall(spec)[:MOST])
+        return " ".join(_WORD.findall(spec.partition(":")[2] or spec)[:MOST])
     if fault.phase == "device" and fault.code:
         return " ".join(filter(None, (fault.klass, fault.construct)))
     said = complaint(fault.said or fault.text) if fault.text else ""

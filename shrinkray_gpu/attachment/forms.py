@@ -34,7 +34,7 @@ class Form:
     imports: str = ""
     """What a program holds that is this project's, as a regex."""
     whose: tuple[str, ...] = ()
-    """Verdicts that lead here, whatever the program holds."""
+    """How verdicts begin that lead here, whatever the program holds."""
 
     @property
     def new(self) -> str:
@@ -48,11 +48,11 @@ class Form:
             return f"https://github.com/{self.repository}/issues?q=is%3Aissue+"
         return f"{self.forum}/search?q="
 
-    def reason(self, text: str, whose: str) -> str:
+    def reason(self, text: str, verdict: str) -> str:
         """Why an issue about this repro goes here; empty where nothing says so."""
         if found := self.imports and re.search(self.imports, text, re.MULTILINE):
             return f"the repro has {found.group().strip()!r}"
-        return f"the verdict is {whose}" if whose in self.whose else ""
+        return next((f"the verdict is {each}" for each in self.whose if verdict.startswith(each)), "")
 
 
 TRITON = Form(
@@ -120,10 +120,10 @@ _TURN = (HELION, VLLM, PYTORCH, NVIDIA)
 """A library that calls Triton is asked before Triton."""
 
 
-def choice(name: str, text: str, whose: str) -> tuple[Form, str]:
+def choice(name: str, text: str, verdict: str) -> tuple[Form, str]:
     """The form that was asked for, or else the one that fits the repro's text and the verdict on the original; and that
     in one line."""
-    fitting = ((form, why) for form in _TURN if (why := form.reason(text, whose)))
+    fitting = ((form, why) for form in _TURN if (why := form.reason(text, verdict)))
     form, why = (FORMS[name], "as asked") if name else next(fitting, (TRITON, "no other project is in the repro"))
     others = ", ".join(other for other in FORMS if other != form.name)
     return form, f"ISSUE.md is for {form.project} ({why}); --for chooses another: {others}"

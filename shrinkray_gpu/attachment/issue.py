@@ -27,7 +27,7 @@ LABELS = {
     "verdict": "Whose",
     "line": "Line",
     "reached": "Reached by",
-    "enough": "Smallest change that is enough",
+    "enough": "Enough to change",
 }
 _FIXED = re.compile(r"the case (\w+) of the corpus .*fixed in (Triton [^;]*)")
 """In what `corpus.known` says of a case like it."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import textwrap
 
 from shrinkray_gpu.attachment.dossier import Dossier
 from shrinkray_gpu.attachment.markdown import code
@@ -13,6 +14,10 @@ from shrinkray_gpu.oracle.fault import PREDICTED
 from shrinkray_gpu.runner.run import Launch
 
 LAST_LINES = 12
+_IN_CODE = re.compile(r"(ttir|ttgir|llir|ptx|sass):")
+"""A SPEC that asks for a pattern in compiled code."""
+TITLE = 100
+"""Characters of what goes wrong, in a title that also says where and when."""
 _SAID_BY_A_TITLE = ("stages", "warps", "flag")
 """Kinds of knobs that a maintainer knows by their names."""
 
@@ -23,6 +28,8 @@ def title(dossier: Dossier) -> str:
     fault = seen.fault
     broken = silent_launch(dossier)
     what = str(told.get("spec", "fault"))
+    if stage := _IN_CODE.match(what):
+        what = f"unwanted code in {stage.group(1).upper()}"
     if broken is not None:
         what = f"{broken.causes[0].breaks} in {broken.kernel}"
     if fault is not None:
@@ -33,7 +40,7 @@ def title(dossier: Dossier) -> str:
             if fault.text
             else f"compiler fails in {fault.klass}"
         )
-    parts = [what[:120]]
+    parts = [textwrap.shorten(what, TITLE, placeholder=" ...")]
     if seen.instruction:
         parts.append(f"at {disassembly.family(seen.instruction)}")
     if fault is not None and fault.construct:

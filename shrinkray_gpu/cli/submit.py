@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import sys
@@ -55,7 +56,7 @@ def _issue(place: Path | None) -> Path:
         raise UsageError(f"{place} is not there: name the program that was reduced, or its folder <stem>.shrink")
     if place.is_dir():
         return place / ISSUE
-    return place if place.suffix == ".md" else places(place, Options())[1] / ISSUE
+    return place if place.suffix == ".md" else Path(os.path.relpath(places(place, Options())[1])) / ISSUE
 
 
 def _open(asked: Submission) -> None:

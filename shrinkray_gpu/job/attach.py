@@ -188,8 +188,8 @@ def write_attachment(
 
 
 def _form(reader: str, told: Mapping[str, Any], say: Say) -> forms.Form:
-    whose = str((told.get("verdict") or {}).get("verdict", ""))
-    form, why = forms.choice(reader, str(told.get("text", "")), whose)
+    verdict = str((told.get("verdict") or {}).get("verdict", ""))
+    form, why = forms.choice(reader, str(told.get("text", "")), verdict)
     say(why)
     return form
 

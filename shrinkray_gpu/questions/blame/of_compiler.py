@@ -42,7 +42,7 @@ def of_compiler(seen: Evidence, fault: Fault, trials: BlameTrials) -> Blame:
     run = trials.seen
     said = "\n".join([seen.diagnostics, run.stderr, *(compile.printed for compile in run.compiles)])
     if found := FAILING_PASS.search(said):
-        return _pass(found.group(1), f"this pass fails: {fault.text or speech.ending(run)}", _place(seen))
+        return _pass(found.group(1), f"this pass fails: {fault.said or fault.text or speech.ending(run)}", _place(seen))
     if REFUSALS.search(fault.klass):
         return _front_end(seen, fault, trials)
     if "ptxas" in fault.klass.lower() or "ptxas" in said:
@@ -59,7 +59,7 @@ def _place(seen: Evidence) -> str:
 
 
 def _pass(name: str, why: str, place: str) -> Blame:
-    why += ". What it was given may already have been wrong, by an earlier pass"
+    why = f"{why.rstrip('.')}. What it was given may already have been wrong, by an earlier pass"
     return Blame(PASS, why, "the compiler's own words", place, named=name, next=(OTHER_TRITON, REDUCE))
 
 
