@@ -1,7 +1,8 @@
 """Links from docs/ to the rest of the repository, on the site.
 
 On the repository's own pages `../corpus/x` is a link. The site's root is docs/, so there it leads to the repository, if
-mkdocs.yml says where that is, and else it is text. Pictures from outside are copied into the site.
+mkdocs.yml says where that is, and else it is text. Pictures from outside are copied into the site. What is folded is
+Markdown as well.
 """
 
 from __future__ import annotations
@@ -44,4 +45,5 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
             return f"[{text}]({config.repo_url.rstrip('/')}/{kind}/{BRANCH}/{path}{link['anchor'] or ''})"
         return text if path.rstrip("/").endswith(text.strip("`")) else f"{text} (`{path}`)"
 
-    return OUTSIDE.sub(inside, markdown)
+    # GitHub reads Markdown within details; MkDocs does where the tag says so.
+    return OUTSIDE.sub(inside, markdown).replace("\n<details>", '\n<details markdown="1">')
