@@ -51,6 +51,8 @@ class Options:
     """Environment settings `K=V` that must make it vanish."""
     control_patches: tuple[Path, ...] = ()
     """Changes of the script (a unified diff, or the whole changed file) that must make it vanish."""
+    kernel_only: bool = False
+    """Whether a fault that hangs on no kernel is refused."""
     guards: bool = True
     """Off: the oracle alone decides, whatever fault it is; for comparison."""
     credit: bool = True

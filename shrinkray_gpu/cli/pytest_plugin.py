@@ -3,8 +3,8 @@
 A known fault that is still there is an expected failure; a fault that is gone or has changed, where the case does not
 say that of this Triton, fails the test. All cases of a session are replayed by one worker, before the first is told.
 
-Installed beside pytest it is always loaded, so it must mind its own business: nothing is imported before there is a
-case, and a `case.toml` without a repro beside it is somebody else's.
+`pytest --shrink` is in `pytest_shrink`. Installed beside pytest both are always loaded, so they must mind their own
+business: nothing is imported before there is a case, and a `case.toml` without a repro beside it is somebody else's.
 """
 
 from __future__ import annotations
@@ -15,6 +15,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+
+from shrinkray_gpu.cli import pytest_shrink
 
 if TYPE_CHECKING:
     from shrinkray_gpu.corpus.case import Case
@@ -30,21 +32,24 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption("--corpus-arch", metavar="sm_90", help="replay on the virtual GPU, for this architecture")
     group.addoption("--corpus-python", metavar="PATH", help="interpreter that runs the cases (default: this one)")
     group.addoption("--corpus-runs", type=int, metavar="N", help="runs of each case, instead of what it asks for")
+    pytest_shrink.add_options(parser)
 
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "corpus: a case of a corpus of GPU faults")
-    name, runs = config.getoption("--corpus-arch"), config.getoption("--corpus-runs")
+    runs = config.getoption("--corpus-runs")
     if runs is not None and runs < 1:
         raise pytest.UsageError(f"--corpus-runs {runs}: one run at least")
-    if name is not None:
-        from shrinkray_gpu.cli.words import architecture
-        from shrinkray_gpu.errors import UsageError
+    for option in ("--corpus-arch", "--shrink-arch"):
+        if (name := config.getoption(option)) is not None:
+            from shrinkray_gpu.cli.words import architecture
+            from shrinkray_gpu.errors import UsageError
 
-        try:
-            architecture(name)
-        except UsageError as error:
-            raise pytest.UsageError(f"--corpus-arch: {error}") from error
+            try:
+                architecture(name)
+            except UsageError as error:
+                raise pytest.UsageError(f"{option}: {error}") from error
+    pytest_shrink.begin(config)
 
 
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> CaseFile | None:

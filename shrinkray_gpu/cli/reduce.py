@@ -160,6 +160,7 @@ class _Reduce(TakesModule):
 @click.option(
     "--no-guards", is_flag=True, help="The oracle alone decides: no controls, no fingerprints. For experiments."
 )
+@click.option("--kernel-only", is_flag=True, hidden=True, help="Refuse a fault that hangs on no kernel.")
 @click.option("--no-credit", is_flag=True, hidden=True, help="Each accepted step takes a run of its own. To compare.")
 @click.option("--no-ahead", is_flag=True, hidden=True, help="Lanes idle where nothing is asked. To compare.")
 @click.option("--no-second", is_flag=True, help="Do not try, at the end, to do better once more from the start.")

@@ -17,6 +17,7 @@ from typing import Any
 
 from shrinkray_gpu import calibration
 from shrinkray_gpu.errors import UsageError
+from shrinkray_gpu.job import kernel_part
 from shrinkray_gpu.lift.embed import embed
 from shrinkray_gpu.options import Options, Say, arch_number, jobs_of
 from shrinkray_gpu.oracle import Oracle, all_of, parse
@@ -188,6 +189,8 @@ def _oracle(options: Options, folder: Path) -> Oracle | None:
 
 def adopting(run: Run, options: Options, folder: Path, say: Say) -> Oracle:
     spec = calibration.adoptable_spec(run)
+    if options.kernel_only:
+        kernel_part.check_touched(run)
     say(f"no --oracle given: adopted the fault seen, --oracle {shlex.quote(spec)}")
     asked = all_of([parse(spec, folder=folder)], [parse(reject, folder=folder) for reject in options.reject])
     return same_fault(asked, strict=options.guards)

@@ -17,7 +17,7 @@ from shrinkray_gpu.events import Checked, Finished, Hear, Phase, Verified, one_a
 from shrinkray_gpu.evidence.other_faults import OtherFaults
 from shrinkray_gpu.evidence.secrets_found import Publish, published_texts, without_secret_words
 from shrinkray_gpu.evidence.versions import __version__, versions
-from shrinkray_gpu.job import attach, folder_gone
+from shrinkray_gpu.job import attach, folder_gone, kernel_part
 from shrinkray_gpu.job.asked import (
     building,
     check_controls,
@@ -142,6 +142,8 @@ def _reduced(
         options = replace(options, argv=ready.plan.pool.script.argv)
         finds = OtherFaults(folder / "other_faults", context_of(path, ready.plan, options), resumed=journal.resumed)
         try:
+            if options.kernel_only:
+                kernel_part.check_plan(ready.plan, lifted=ready.start.alone or bool(ready.start.history))
             begun = time.monotonic()
             hear(Phase("search"))
             progress = heard_by(progress, hear, folder / "best.py")

@@ -1,0 +1,1 @@
+"""The hook for production, in real programs on the virtual GPU, and the capsules that it leaves."""
