@@ -20,7 +20,7 @@ BEGIN, END = "<!-- rooms: begin, by `python -m tests.structure` -->", "<!-- room
 
 FLOORS = (
     ("__init__", "__main__"),
-    ("cli",),
+    ("cli", "capture"),
     ("job",),
     ("questions",),
     ("attachment", "corpus"),

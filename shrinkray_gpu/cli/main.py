@@ -35,6 +35,7 @@ COMMANDS = {
     "replay": _Place("replay", "replay_command", "Run the cases of a corpus against this Triton, or against several."),
     "bisect": _Place("replay", "bisect_command", "The release of Triton that fixed or broke a case."),
     "sweep": _Place("sweep", "sweep_command", "Which configurations of FILE fault, and how often."),
+    "capsule": _Place("capsule", "capsule_command", "What the capture hook left of a fault, reduced elsewhere."),
     "ir": _Place("ir", "ir", "Count in what the compiler makes of FILE, with controls."),
 }
 """In the order in which a newcomer needs them. A command wins over a file of its name, which is `./check`."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import copy
 import enum
+import itertools
 from collections import deque
 from typing import Any, Callable, Deque, Dict, List, Tuple
 
@@ -23,46 +24,41 @@ Seen = Callable[[Entry, BaseException], None]
 
 class TensorFacts:
     """A tensor by what is known of it, in the words of a tensor's own interface: that is what `capture.description`
-    reads."""
+    reads. Its storage begins and ends where it does; what overlaps is put together by addresses later."""
 
-    __slots__ = ("dtype", "shape", "device", "_strides", "_offset", "_address")
+    __slots__ = ("dtype", "shape", "device", "_strides", "_address")
 
-    def __init__(self, fields: Tuple[Any, ...]) -> None:
-        self.dtype, self.shape, strides, self._offset, self._address, device = fields
-        self._strides = _contiguous(self.shape) if strides is True else tuple(strides)
-        self.device = _Device("cuda" if device is True else str(device).partition(":")[0])
+    def __init__(self, dtype: Any, shape: Any, strides: Tuple[int, ...], address: int) -> None:
+        self.dtype, self.shape, self.device = dtype, shape, _Cuda
+        self._strides, self._address = strides, address
 
     def stride(self) -> Tuple[int, ...]:
         return self._strides
 
     def storage_offset(self) -> int:
-        return int(self._offset)
+        return 0
 
     def untyped_storage(self) -> "TensorFacts":
         return self
 
     def data_ptr(self) -> int:
-        """Of its storage: `description` asks for no other."""
-        return int(self._address) - int(self._offset) * self._size()
+        return self._address
 
     @property
     def _cdata(self) -> int:
         return id(self)
 
     def nbytes(self) -> int:
-        """Memory ends where the tensor does: asking for more would cost as much as all the rest."""
-        spanned = 0
-        if all(self.shape):
-            spanned = 1 + sum((size - 1) * stride for size, stride in zip(self.shape, self._strides))
-        return (int(self._offset) + spanned) * self._size()
-
-    def _size(self) -> int:
-        return int(self.dtype.itemsize)
+        if not all(self.shape):
+            return 0
+        spanned = 1 + sum((size - 1) * stride for size, stride in zip(self.shape, self._strides))
+        return int(spanned * self.dtype.itemsize)
 
 
-class _Device:
-    def __init__(self, name: str) -> None:
-        self.type = name
+class _Cuda:
+    """The device of every tensor: what lies on the host is no kernel's argument, but for pinned memory."""
+
+    type = "cuda"
 
 
 class Unkept:
@@ -72,8 +68,11 @@ class Unkept:
         self.kind = "%s.%s" % (type(value).__module__, type(value).__qualname__)
 
 
-class _HeldTensor(tuple):  # type: ignore[type-arg]
-    """The fields of `TensorFacts`."""
+class _Several:
+    """In the place of a tuple or a list: a plain tuple in an entry is a tensor."""
+
+    def __init__(self, kind: Any, items: List[Any]) -> None:
+        self.kind, self.items = kind, items
 
 
 class Ring:
@@ -83,7 +82,12 @@ class Ring:
         self.latest: Deque[Entry] = deque(maxlen=LATEST)
         self.last: Dict[int, Entry] = {}
         """By the kernel's id; the entry keeps the kernel."""
-        self.count = 0
+        self._numbers = itertools.count(1)
+
+    @property
+    def count(self) -> int:
+        """How many launches there were."""
+        return max((entry[NUMBER] for entry in self.last.values()), default=0)
 
     def entries(self) -> List[Entry]:
         """All that are known, the latest first."""
@@ -93,13 +97,12 @@ class Ring:
     def watch(self, original: Callable[..., Any], failed: Seen) -> Callable[..., Any]:
         """`JITFunction.run`, the door by which launches go in every Triton since 3.0. `failed` is told of what it
         raises."""
-        latest, last, kept, plain = self.latest, self.last, _kept, _PLAIN
+        latest, last, kept, plain, numbers = self.latest, self.last, _kept, _PLAIN, self._numbers
 
         def run(kernel: Any, *args: Any, grid: Any, warmup: bool, **kwargs: Any) -> Any:
             if warmup:
                 return original(kernel, *args, grid=grid, warmup=warmup, **kwargs)
-            self.count = number = self.count + 1
-            entry: Entry = [kernel, grid, None, None, number, ""]
+            entry: Entry = [kernel, grid, None, None, next(numbers), ""]
             try:
                 entry[ARGS] = [value if type(value) in plain else kept(value) for value in args]
                 entry[KWARGS] = {n: value if type(value) in plain else kept(value) for n, value in kwargs.items()}
@@ -131,57 +134,37 @@ _PLAIN = frozenset({int, float, bool, str, type(None)})
 
 
 def _kept(value: Any) -> Any:
-    """What may be kept of an argument."""
+    """What may be kept of an argument: of a tensor, the arguments of `TensorFacts`."""
     try:
-        return _HeldTensor(
-            (
-                value.dtype,
-                value.shape,
-                value.is_contiguous() or value.stride(),
-                value.storage_offset(),
-                value.data_ptr(),
-                value.is_cuda or value.device,
-            )
-        )
-    except AttributeError:  # no tensor
+        return (value.dtype, value.shape, value.stride(), value.data_ptr())
+    except AttributeError:
         return _other(value)
 
 
 def _other(value: Any) -> Any:
+    """Of an argument that is no tensor."""
     base = getattr(value, "base", None)
     if hasattr(base, "data_ptr"):  # a descriptor, or `triton.reinterpret`
         made = copy.copy(value)
         for name, inner in list(vars(made).items()):
             if hasattr(inner, "data_ptr"):
-                object.__setattr__(made, name, TensorFacts(_kept(inner)))
+                object.__setattr__(made, name, TensorFacts(*_kept(inner)))
         return made
-    if isinstance(value, (tuple, list)) and type(value) in (tuple, list):
-        return type(value)(item if type(item) in _PLAIN else _kept(item) for item in value)
-    if isinstance(value, tuple) and hasattr(value, "_fields"):
-        return type(value)(*(item if type(item) in _PLAIN else _kept(item) for item in value))
-    home = str(type(value).__module__)
-    if isinstance(value, (enum.Enum, type)) or home.startswith("triton.") or type(value).__name__ in ("dtype", "function"):
+    if isinstance(value, (tuple, list)):
+        return _Several(type(value), [item if type(item) in _PLAIN else _kept(item) for item in value])
+    known = str(type(value).__module__).startswith("triton.") or type(value).__name__ in ("dtype", "function")
+    if known or isinstance(value, (enum.Enum, type)):
         return value
     return Unkept(value)
 
 
 def facts(value: Any) -> Any:
     """What was kept, with tensors that answer for themselves. Raises TypeError for what was not kept."""
-    if isinstance(value, _HeldTensor):
-        return TensorFacts(value)
+    if type(value) is tuple:
+        return TensorFacts(*value)
     if isinstance(value, Unkept):
         raise TypeError("an argument of type %s is not kept" % value.kind)
-    if isinstance(value, tuple) and hasattr(value, "_fields"):
-        return type(value)(*map(facts, value))
-    if type(value) in (tuple, list):
-        return type(value)(map(facts, value))
+    if isinstance(value, _Several):
+        items = [facts(item) for item in value.items]
+        return value.kind(*items) if hasattr(value.kind, "_fields") else value.kind(items)
     return value
-
-
-def _contiguous(shape: Any) -> Tuple[int, ...]:
-    strides: List[int] = []
-    step = 1
-    for size in reversed(shape):
-        strides.append(step)
-        step *= max(int(size), 1)
-    return tuple(reversed(strides))

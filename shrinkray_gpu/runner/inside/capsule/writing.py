@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import itertools
 import json
 import os
 import sys
@@ -16,15 +17,16 @@ Record = Dict[str, Any]
 Numbered = Tuple[int, Record]
 
 KINDS = 24
-"""Kinds of launches told."""
+"""Kinds of launches told, and as many of those that differ from the first of their kind."""
 EMBEDDED = 16 << 20
 """Bytes of contents that a capsule holds."""
 LONGEST = 4000
 """Characters of an error's text."""
 _NEXT = (
     "shrink capsule %(file)s reduces it on any machine (--arch sm_90 where there is no GPU). A capsule of mode capture "
-    "knows shapes and addresses, and no contents. If the fault does not show without those named in needs_contents, run "
-    "the program once more: SHRINKRAY_GPU=record SHRINKRAY_GPU_CAPSULE=%(file)s python -m shrinkray_gpu.capture PROGRAM"
+    "knows shapes and addresses, and no contents. If the fault does not show without those named in needs_contents, "
+    "run the program once more: SHRINKRAY_GPU=record SHRINKRAY_GPU_CAPSULE=%(file)s "
+    "python -m shrinkray_gpu.capture PROGRAM"
 )
 
 
@@ -44,20 +46,29 @@ def of_entry(entry: ring.Entry) -> Record:
 
 def blank(kernel: Any, number: int) -> Record:
     record: Record = {"kernel": kernel, "how": "jit", "grid": None, "scratch": None, "trouble": "", "specialised": {}}
-    record.update(launches=[number], tuning=False, arguments=[], options=[], allocator=description.allocator_set())
+    record.update(launches=[number], tuning=False, raised=False, arguments=[], options=[])
+    record["allocator"] = description.allocator_set()
     return record
 
 
 def by_kind(numbered: Iterable[Numbered]) -> List[Tuple[int, int, Record]]:
-    """Number, how many there are of its kind, and record, one of each kind, in the order given."""
-    found: Dict[Any, List[Any]] = {}
+    """Number, how many were like it, and record. One of each kind, in the order given; between them those that differ
+    from it in grid and scalars only, the rarest first: a loop's one odd launch is one of them."""
+    alike: Dict[Any, List[Any]] = {}
     for number, record in numbered:
-        key = launch_kind.kind(record)
-        if key in found:
-            found[key][1] += 1
-        elif len(found) < KINDS:
-            found[key] = [number, 1, record]
-    return [(number, times, record) for number, times, record in found.values()]
+        key = (launch_kind.kind(record), repr(record["grid"]), repr(launch_kind.state(record)["values"]))
+        if key in alike:
+            alike[key][1] += 1
+        else:
+            alike[key] = [number, 1, record]
+    kinds: Dict[Any, Any] = {}
+    for key, found in alike.items():
+        kinds.setdefault(key[0], found)
+    firsts = list(kinds.values())[:KINDS]
+    others = [found for found in alike.values() if not any(found is first for first in kinds.values())]
+    others.sort(key=lambda found: found[1])  # the latest first among those
+    pairs = itertools.zip_longest(firsts, others[:KINDS])
+    return [(found[0], found[1], found[2]) for pair in pairs for found in pair if found is not None]
 
 
 def capsule(

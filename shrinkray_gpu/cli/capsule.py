@@ -1,0 +1,77 @@
+"""The command `shrink capsule CAPSULE`: what a program in production left of a fault, reduced without the program."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import click
+
+from shrinkray_gpu.cli import reduce as of_reduce
+from shrinkray_gpu.cli.words import CONTEXT, OneLineComplaints, fail, narrator
+from shrinkray_gpu.errors import UsageError
+
+_LEFT_OUT = frozenset({"file", "args", "module", "launch", "list_passes", "only_check", "sandbox"})
+
+
+class _CapsuleCommand(OneLineComplaints):
+    panels = {
+        "Which launch": ("launch",),
+        **{title: tuple(name for name in names if name != "m") for title, names in of_reduce._Reduce.panels.items()},
+    }
+
+
+@click.pass_context
+def _capsule(context: click.Context, /, capsule: Path | None, launch: int | None, **given: Any) -> None:
+    """Reduce the launch that failed in a program with the capture hook, from the CAPSULE that it left. The program is
+    not needed.
+
+    A capsule names the launches of which one failed. Each becomes a script, and the first that shows the error is
+    reduced, as `shrink FILE` does. Without --oracle the error is the one that the capsule names.
+
+    Exit codes: as of shrink FILE; 3 too where no launch shows the error by itself.
+    """
+    if capsule is None:
+        fail("which capsule? Usage: shrink capsule CAPSULE [options]", 2)
+    from shrinkray_gpu.job import suspects
+    from shrinkray_gpu.lift.from_capsule import capsule as capsules
+
+    say = narrator(given["quiet"] or given["as_json"])
+    place = given["output"].absolute().parent if given["output"] else capsule.absolute().parent
+    held = place / f"{capsule.stem}_contents"
+    found = capsules.read(capsule, held)
+    if not given["oracle"] and found.cuda_error:
+        given["oracle"] = (found.cuda_error,)
+    defaults = {each.name: None for each in of_reduce.reduce_command.params}
+    options = of_reduce._options((), {**defaults, **given})
+    say(f"{capsule.name}: {found.error}; {found.seen} launches, {len(found.likely)} of them may be the one")
+    capsules.unpack(found, held)
+    suspect, text = suspects.shown_by(found, launch, replace(options, output=None), say)
+    say.close()
+    file = place / f"{capsule.stem}_launch{suspect.number}.py"
+    _write(file, f"# Launch {suspect.number} of {found.seen}, from a capsule.\n{text}")
+    rest = of_reduce.reduce_command.make_context("shrink", []).params
+    context.invoke(of_reduce.reduce_command, **{**rest, **given, "file": file, "args": ()})
+
+
+def _write(file: Path, text: str) -> None:
+    try:
+        if file.exists() and file.read_text(encoding="utf-8") != text:
+            raise UsageError(f"{file} is there already and is another script. Move it away, or choose another --output")
+        file.write_text(text, encoding="utf-8")
+    except (OSError, ValueError) as error:
+        raise UsageError(f"cannot write {file}: {error}. Choose another place with --output") from error
+
+
+capsule_command = _CapsuleCommand(
+    "shrink capsule",
+    context_settings=CONTEXT,
+    callback=_capsule,
+    help=_capsule.__doc__,
+    params=[
+        click.Argument(["capsule"], type=click.Path(path_type=Path), required=False),
+        click.Option(["--launch"], type=int, metavar="N", help="Only this launch, by its number in the capsule."),
+        *(each for each in of_reduce.reduce_command.params if each.name not in _LEFT_OUT),
+    ],
+)
