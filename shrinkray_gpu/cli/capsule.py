@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +10,7 @@ import click
 
 from shrinkray_gpu.cli import reduce as of_reduce
 from shrinkray_gpu.cli.words import CONTEXT, OneLineComplaints, fail, narrator
-from shrinkray_gpu.errors import UsageError
+from shrinkray_gpu.errors import NotReproduced, UsageError
 
 _LEFT_OUT = frozenset({"file", "args", "module", "launch", "list_passes", "only_check", "sandbox"})
 
@@ -34,32 +34,45 @@ def _capsule(context: click.Context, /, capsule: Path | None, launch: int | None
     """
     if capsule is None:
         fail("which capsule? Usage: shrink capsule CAPSULE [options]", 2)
-    from shrinkray_gpu.job import suspects
     from shrinkray_gpu.lift.from_capsule import capsule as capsules
 
     say = narrator(given["quiet"] or given["as_json"])
     place = given["output"].absolute().parent if given["output"] else capsule.absolute().parent
     held = place / f"{capsule.stem}_contents"
     found = capsules.read(capsule, held)
+    tries = found.tries(launch)
     if not given["oracle"] and found.cuda_error:
         given["oracle"] = (found.cuda_error,)
-    defaults = {each.name: None for each in of_reduce.reduce_command.params}
-    options = of_reduce._options((), {**defaults, **given})
     say(f"{capsule.name}: {found.error}; {found.seen} launches, {len(found.likely)} of them may be the one")
     capsules.unpack(found, held)
-    suspect, text = suspects.shown_by(found, launch, replace(options, output=None), say)
-    say.close()
-    file = place / f"{capsule.stem}_launch{suspect.number}.py"
-    _write(file, f"# Launch {suspect.number} of {found.seen}, from a capsule.\n{text}")
     rest = of_reduce.reduce_command.make_context("shrink", []).params
-    context.invoke(of_reduce.reduce_command, **{**rest, **given, "file": file, "args": ()})
+    for suspect, text in tries:
+        say(f"launch {suspect.number} of {found.seen}, {suspect.kernel}, by itself:")
+        say.close()
+        file = place / f"{capsule.stem}_launch{suspect.number}.py"
+        began = _write(file, f"# Launch {suspect.number} of {found.seen}, from a capsule.\n{text}")
+        try:
+            context.invoke(of_reduce.reduce_command, **{**rest, **given, "file": file, "args": ()})
+        except NotReproduced as error:
+            say(str(error).splitlines()[0])
+            if began:
+                file.unlink()
+                shutil.rmtree(file.with_suffix(".shrink"), ignore_errors=True)
+        else:
+            return
+    say.close()
+    tried = [suspect for suspect, _ in tries]
+    raise NotReproduced(f"no launch of {capsule.name} shows {found.error!r} by itself. {found.what_next(tried)}")
 
 
-def _write(file: Path, text: str) -> None:
+def _write(file: Path, text: str) -> bool:
+    """Whether nothing of a reduction of it was there."""
     try:
+        began = not file.exists() and not file.with_suffix(".shrink").exists()
         if file.exists() and file.read_text(encoding="utf-8") != text:
             raise UsageError(f"{file} is there already and is another script. Move it away, or choose another --output")
         file.write_text(text, encoding="utf-8")
+        return began
     except (OSError, ValueError) as error:
         raise UsageError(f"cannot write {file}: {error}. Choose another place with --output") from error
 

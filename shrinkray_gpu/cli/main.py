@@ -36,6 +36,7 @@ COMMANDS = {
     "bisect": _Place("replay", "bisect_command", "The release of Triton that fixed or broke a case."),
     "sweep": _Place("sweep", "sweep_command", "Which configurations of FILE fault, and how often."),
     "capsule": _Place("capsule", "capsule_command", "What the capture hook left of a fault, reduced elsewhere."),
+    "mcp": _Place("mcp_server", "mcp_command", "Serve an agent's host by the Model Context Protocol."),
     "ir": _Place("ir", "ir", "Count in what the compiler makes of FILE, with controls."),
 }
 """In the order in which a newcomer needs them. A command wins over a file of its name, which is `./check`."""

@@ -156,8 +156,8 @@ def test_the_wrong_program_is_told_in_a_line(tmp_path: Path, words: tuple[str, .
 # The ring
 
 
-def launched(*args: object, grid: object = (1,), **kwargs: object) -> ring.Ring:
-    made = ring.Ring()
+def launched(*args: object, grid: object = (1,), **kwargs: object) -> ring.LaunchRing:
+    made = ring.LaunchRing()
     run = made.watch(lambda kernel, *args, grid, warmup, **kwargs: "ran", lambda entry, error: None)
     assert run("kernel", *args, grid=grid, warmup=False, **kwargs) == "ran"
     return made
@@ -181,7 +181,7 @@ def test_no_tensor_lives_longer_for_it() -> None:
 
 
 def test_it_keeps_the_latest_and_the_last_of_each_kernel() -> None:
-    made = ring.Ring()
+    made = ring.LaunchRing()
     run = made.watch(lambda kernel, *args, grid, warmup: None, lambda entry, error: None)
     kernels = ["seldom", "often"]
     run(kernels[0], grid=(1,), warmup=False)
@@ -199,7 +199,7 @@ def test_what_cannot_be_described_is_launched_all_the_same() -> None:
 
 
 def test_a_grid_that_is_asked_for_is_the_launch_s_own() -> None:
-    made = ring.Ring()
+    made = ring.LaunchRing()
     run = made.watch(lambda kernel, *args, grid, warmup: grid({"BLOCK": 4}), lambda entry, error: None)
     assert run("kernel", grid=lambda meta: (meta["BLOCK"],), warmup=False) == (4,)
     assert made.entries()[0][ring.GRID] == (4,)

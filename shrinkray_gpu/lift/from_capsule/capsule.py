@@ -10,8 +10,9 @@ import base64
 import binascii
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any, cast
 
@@ -61,6 +62,29 @@ class Capsule:
     def likely(self) -> tuple[Suspect, ...]:
         """Those of which one failed."""
         return self.suspects[:1] if self.exact else self.suspects
+
+    def tries(self, launch: int | None = None) -> list[tuple[Suspect, str]]:
+        """Scripts that may show the fault, the likeliest one of each launch before the second one of any. `launch`: of
+        this one alone. Raises UsageError where there is none."""
+        chosen = self.likely if launch is None else [each for each in self.suspects if each.number == launch]
+        if not chosen:
+            known = ", ".join(f"{each.number} ({each.kernel})" for each in self.suspects[:30])
+            raise UsageError(f"--launch {launch}: {self.path.name} has no launch of that number. It holds {known}")
+        rows = zip_longest(*([(each, text) for text in each.scripts] for each in chosen))
+        found = [pair for row in rows for pair in row if pair is not None]
+        if not found:
+            why = "; ".join(dict.fromkeys(f"{each.kernel}: {each.why_none}" for each in chosen[:3]))
+            raise UsageError(f"{self.path.name}: no launch can be made a script ({why})")
+        return found
+
+    def what_next(self, tried: Iterable[Suspect]) -> str:
+        """What to do where none of these shows the fault by itself."""
+        if self.recorded:
+            return "It may hang on what an earlier launch wrote: reduce the program itself"
+        needs = list(dict.fromkeys(f"{name} of {each.kernel}" for each in tried for name in each.needs_contents))
+        what = f"what {', '.join(needs[:4])} held is not known" if needs else "what its tensors held is not known"
+        again = f"SHRINKRAY_GPU=record SHRINKRAY_GPU_CAPSULE={self.path.name} python -m shrinkray_gpu.capture PROGRAM"
+        return f"It may hang on contents ({what}). To record them, run the program once more: {again}"
 
 
 def read(path: Path, folder: Path) -> Capsule:

@@ -45,15 +45,15 @@ def install(mode: str) -> None:
             only = writing.kernels_of(os.environ.get(EARLIER))
         except (OSError, ValueError, LookupError, TypeError) as error:
             _say("cannot read the capsule %s (%s): all kernels are recorded" % (os.environ[EARLIER], error))
-    installed = Hook(recording.Recording(only) if mode == RECORD else None)
+    installed = Hook(recording.LaunchContents(only) if mode == RECORD else None)
     installed.install()
 
 
 class Hook:
     """At work in one process until it ends. `recording`: what a second run writes down, instead of the ring."""
 
-    def __init__(self, recording: "Optional[recording.Recording]" = None) -> None:
-        self.ring = ring.Ring()
+    def __init__(self, recording: "Optional[recording.LaunchContents]" = None) -> None:
+        self.ring = ring.LaunchRing()
         self.recording = recording
         self.patches = Patches()
         self.written: Optional[str] = None

@@ -20,7 +20,7 @@ from .capsule_schema import CapsuleError, CapsuleFile
 Record = Dict[str, Any]
 
 
-class Recording:
+class LaunchContents:
     """The last launch of each kind, with contents. `only`: the kernels that are recorded; None: all."""
 
     def __init__(self, only: Optional[FrozenSet[str]] = None) -> None:

@@ -75,7 +75,7 @@ class _Several:
         self.kind, self.items = kind, items
 
 
-class Ring:
+class LaunchRing:
     """The latest launches of one process."""
 
     def __init__(self) -> None:
