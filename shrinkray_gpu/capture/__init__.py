@@ -12,8 +12,7 @@ from __future__ import annotations
 import os
 
 from shrinkray_gpu.runner.inside.capsule import hook
-
-VARIABLE = hook.VARIABLE
+from shrinkray_gpu.runner.inside.capsule.capsule_schema import VARIABLE
 
 if os.environ.get(VARIABLE):
     hook.install(os.environ[VARIABLE])

@@ -7,6 +7,7 @@ import runpy
 import sys
 
 from shrinkray_gpu.runner.inside.capsule import hook
+from shrinkray_gpu.runner.inside.capsule.capsule_schema import VARIABLE
 
 USAGE = "python -m shrinkray_gpu.capture SCRIPT [ARGS...], or python -m shrinkray_gpu.capture -m MODULE [ARGS...]"
 
@@ -18,7 +19,7 @@ def main() -> None:
         sys.exit(_refused(f"which program? Usage: {USAGE}"))
     if not module and not os.path.isfile(words[0]):
         sys.exit(_refused(f"there is no script {words[0]}. Usage: {USAGE}"))
-    hook.install(os.environ.get(hook.VARIABLE) or hook.CAPTURE)
+    hook.install(os.environ.get(VARIABLE) or hook.CAPTURE)
     if module:
         sys.argv[:] = words[1:]
         sys.path.insert(0, os.getcwd())

@@ -16,10 +16,7 @@ _LEFT_OUT = frozenset({"file", "args", "module", "launch", "list_passes", "only_
 
 
 class _CapsuleCommand(OneLineComplaints):
-    panels = {
-        "Which launch": ("launch",),
-        **{title: tuple(name for name in names if name != "m") for title, names in of_reduce._Reduce.panels.items()},
-    }
+    panels = of_reduce.reduce_command.panels
 
 
 @click.pass_context

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from shrinkray_gpu.runner.inside.capsule.capsule_schema import VARIABLE
 from shrinkray_gpu.runner.lanes import Setup
 
 
@@ -23,4 +24,6 @@ def private_setup(
         "PYTORCH_NVML_BASED_CUDA_CHECK": "1",  # is_available() in the worker must not start CUDA before the fork
     }
     allowed = (str(caches), *(str(place.absolute()) for place in writable))
-    return Setup(environment={**environment, **own}, scratch=str(scratch), writable=allowed, **others)
+    # A program whose production leaves capsules leaves none while it is reduced.
+    given = {name: value for name, value in environment.items() if name != VARIABLE}
+    return Setup(environment={**given, **own}, scratch=str(scratch), writable=allowed, **others)

@@ -58,6 +58,7 @@ CATCHES = HEAD + (
     "steps(0, 3, odd=1)\ntry:\n    out.sum().item()\nexcept RuntimeError:\n    print('went on')\n"
     "steps(3, 4)\n"  # whose first launch fails alike
 )
+OF_ITS_OWN = "raise RuntimeError('CUDA error: an illegal memory access was encountered')\n"  # as torch raises it
 ALL_WELL = HEAD + "steps(0, 3)\ntorch.cuda.synchronize()\nprint('well')\n"
 COMPILES_NOT = HEAD + (
     "@triton.jit\ndef broken(x, N: tl.constexpr):\n    tl.store(x + tl.arange(0, N), 1.0)\n\n\n"

@@ -16,6 +16,8 @@ import pytest
 import torch
 
 from shrinkray_gpu.runner.inside.capsule import hook, ring
+from shrinkray_gpu.runner.inside.capsule.capsule_schema import VARIABLE
+from shrinkray_gpu.runner.private_setup import private_setup
 from tests.capture import programs
 from tests.e2e.command import SHRINK, environment
 
@@ -106,6 +108,12 @@ def test_a_program_without_a_fault_leaves_nothing(tmp_path: Path) -> None:
     assert (done.returncode, done.stdout, done.stderr, capsule) == (0, "well\n", "", None)
 
 
+def test_a_device_error_without_a_launch_leaves_a_line(tmp_path: Path) -> None:
+    done, nothing = run(tmp_path, programs.OF_ITS_OWN)
+    assert done.returncode == 1 and nothing is None
+    assert "shrinkray_gpu: the device is in an error, and no launch by Triton was seen" in done.stderr
+
+
 def test_a_line_in_the_program_does_nothing_unless_the_variable_is_set(tmp_path: Path) -> None:
     text = "import shrinkray_gpu.capture\n" + programs.COMPILES_NOT
     quiet, nothing = run(tmp_path, text, hooked=False)
@@ -114,6 +122,11 @@ def test_a_line_in_the_program_does_nothing_unless_the_variable_is_set(tmp_path:
     assert done.returncode == 1 and capsule is not None and known(capsule)[0] == (7, "broken")
     odd, nothing = run(tmp_path, text, hooked=False, SHRINKRAY_GPU="on")
     assert nothing is None and "SHRINKRAY_GPU=on is neither capture nor record" in odd.stderr
+
+
+def test_a_program_that_is_reduced_leaves_none(tmp_path: Path) -> None:
+    setup = private_setup(tmp_path, {VARIABLE: "capture", "HOME": "/"}, python=sys.executable, imports=(), own=())
+    assert VARIABLE not in setup.environment and setup.environment["HOME"] == "/"
 
 
 def test_capsules_go_where_they_are_told_to(tmp_path: Path) -> None:

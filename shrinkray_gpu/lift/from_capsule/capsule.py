@@ -93,7 +93,7 @@ def read(path: Path, folder: Path) -> Capsule:
     contents = dict(_contents(path, made))
     suspects = tuple(_suspect(launch, contents, folder) for launch in made["launches"])
     if not suspects:
-        raise UsageError(f"{path.name} names no launch: it failed before any kernel, so there is nothing to reduce")
+        raise UsageError(f"{path.name} names no launch, so there is nothing to reduce. Reduce the program itself")
     text = made["error"]["text"]
     said = _CUDA_SAYS.search(text)
     first = next((line for line in text.splitlines() if line.strip()), "")

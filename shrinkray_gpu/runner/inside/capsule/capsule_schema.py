@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Dict, List, Literal, TypedDict
 
+VARIABLE = "SHRINKRAY_GPU"
+"""In the environment: switches the hook on."""
 VERSION = 1
 """One more whenever a reader of the one before would misread it."""
 

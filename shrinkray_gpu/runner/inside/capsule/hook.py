@@ -15,8 +15,8 @@ from typing import Any, Callable, Iterator, Optional
 
 from ..process.patches import Patches
 from . import recording, ring, writing
+from .capsule_schema import VARIABLE
 
-VARIABLE = "SHRINKRAY_GPU"
 FOLDER = "SHRINKRAY_GPU_CAPSULES"
 """In the environment: where capsules go, instead of the working directory."""
 EARLIER = "SHRINKRAY_GPU_CAPSULE"
@@ -116,6 +116,7 @@ class Hook:
         def excepthook(args: Any) -> None:
             self._uncaught(args.exc_value)
             before(args)
+            self._tell()
 
         return excepthook
 
@@ -156,6 +157,9 @@ class Hook:
                 records = ((each[ring.NUMBER], writing.of_entry(each)) for each in entries)
                 kinds = writing.by_kind(records)
                 made = writing.capsule(kinds, told, mode=CAPTURE, exact=bool(first), seen=self.ring.count)
+            if not made["launches"]:
+                _say("the device is in an error, and no launch by Triton was seen: there is no capsule")
+                return
             self.written = writing.write(made, os.environ.get(FOLDER, ""))
         except Exception as problem:  # whatever it is, the program's own error is what counts
             _say("no capsule of this error could be written (%s: %s)" % (type(problem).__name__, problem))
