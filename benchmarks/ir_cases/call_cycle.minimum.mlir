@@ -1,0 +1,7 @@
+// RUN: triton-opt %s -tritongpu-global-scratch-memory-allocation
+module {
+  tt.func @f() {
+    tt.call @f() : () -> ()
+    tt.return
+  }
+}
