@@ -27,7 +27,7 @@ FLOORS = (
     ("result", "start"),
     ("options",),
     ("same_fault", "calibration"),
-    ("evidence", "judging", "command", "lift"),
+    ("evidence", "judging", "command", "lift", "intermediate"),
     ("passes",),
     ("source",),
     ("reduction",),

@@ -35,6 +35,7 @@ from shrinkray_gpu.cli.words import (
 )
 from shrinkray_gpu.errors import NO_ROOM, UsageError
 from shrinkray_gpu.events import nobody, saying
+from shrinkray_gpu.intermediate.ir_file import holds_ir
 from shrinkray_gpu.options import Options, display_name
 from shrinkray_gpu.runner.sandbox import SandboxPlaces
 
@@ -53,7 +54,7 @@ class _Reduce(TakesModule):
         "What must persist": (
             "oracle", "reject", "keep", "control", "control-env", "control-patch", "confidence", "no-guards",
         ),
-        "How it is run": ("m", "launch", "arch", "python", "env", "cwd", "writable", "sandbox"),
+        "How it is run": ("m", "launch", "pass", "arch", "python", "env", "cwd", "writable", "sandbox"),
         "How long it may take": (
             "jobs", "timeout", "max-time", "final-runs", "resume", "restart", "no-second", "check",
         ),
@@ -95,6 +96,13 @@ class _Reduce(TakesModule):
 @sandbox.option
 @click.option(
     "--keep", multiple=True, metavar="NAME", help="Never remove this definition. Also `# shrink: keep` on a statement."
+)
+@click.option(
+    "--pass",
+    "passes",
+    multiple=True,
+    metavar="NAME",
+    help="FILE is IR that names no passes: run this pass of MLIR on it; repeatable, in order.",
 )
 @click.option("--skip-pass", "skip", multiple=True, metavar="NAME", help="Leave this pass out; repeatable.")
 @click.option("--list-passes", is_flag=True, help="Print the passes in order, and end.")
@@ -195,6 +203,9 @@ def reduce_command(
     `-m pytest tests/test_x.py::test_y`: the result is a script that needs neither the package nor the tests.
     `pytest`, `torchrun` and `accelerate launch` may be written without -m.
 
+    A FILE with Triton's IR (.ttir, .ttgir, .mlir, or a log with a module in it) on which a pass of the compiler fails
+    becomes the smallest such module, a test for lit: --arch names the target, as gfx942, where FILE names no passes.
+
     A FILE ending in .ndjson or .ndjson.gz is a trace by tritonparse: its --launch N becomes a script and is reduced.
 
     Exit codes: 0 reduced, 2 usage, 3 did not reproduce, 4 final check failed (the best verified program is still
@@ -217,6 +228,12 @@ def reduce_command(
     say = saying(screen, hear or nobody)
     interrupt = Interrupt(screen, as_json=given["as_json"])
     progress: Progress | None = None
+    if file is not None and module is None and holds_ir(file):
+        from shrinkray_gpu.cli.ir_case import reduce_case
+
+        return reduce_case(file, args, given, say, interrupt)
+    if given["passes"]:
+        raise UsageError("--pass is for IR (.ttir, .ttgir, .mlir), and a program names no passes: leave it out")
     try:
         _tell_settings(say)
         options = _options(args, given, chosen_python(given["python"], file, say))

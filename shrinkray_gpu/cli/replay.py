@@ -28,6 +28,7 @@ from shrinkray_gpu.corpus.case import cases
 from shrinkray_gpu.corpus.expectation import CaseOutcome
 from shrinkray_gpu.corpus.replay import replay
 from shrinkray_gpu.errors import UsageError
+from shrinkray_gpu.intermediate.ir_file import holds_ir
 from shrinkray_gpu.runner.interpreter import interpreter_path
 from shrinkray_gpu.runner.sandbox import SandboxPlaces
 
@@ -59,10 +60,14 @@ from shrinkray_gpu.runner.sandbox import SandboxPlaces
 @click.pass_obj
 def replay_command(words: tuple[str, ...], /, corpus: Path, **given: Any) -> None:
     """Run every case of CORPUS (default: ./corpus) that can run here, and tell what each does now: still faults, fixed,
-    changed fault, flaky, or why it cannot run.
+    changed fault, flaky, or why it cannot run. CORPUS may be a file of IR that `shrink` wrote: its passes run again.
 
     Exit codes: 0 all is as the cases expect, 1 something changed, 2 usage, or not one case can run here.
     """
+    if corpus.is_file() and holds_ir(corpus):
+        from shrinkray_gpu.cli.ir_case import replay_case
+
+        sys.exit(replay_case(corpus, given))
     sys.exit(_replay(corpus, given, words))
 
 

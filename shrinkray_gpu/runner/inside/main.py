@@ -2,6 +2,7 @@
 
 main.py FD             a worker
 main.py --cold FD      a lane that nothing was imported in
+main.py --ir FD          a worker for questions about IR
 main.py --keeper MEMORY FD    the keeper
 main.py --fenced SETUP COMMAND...    the command, in a fence
 """
@@ -21,5 +22,6 @@ package = importlib.util.module_from_spec(spec)
 sys.modules["shrinkray_inside"] = package
 spec.loader.exec_module(package)
 
-role = {"--cold": "lane", "--keeper": "keeper", "--fenced": "fence"}.get(sys.argv[1], "worker")
+roles = {"--cold": "lane", "--keeper": "keeper", "--fenced": "fence", "--ir": "intermediate.worker"}
+role = roles.get(sys.argv[1], "worker")
 importlib.import_module("shrinkray_inside." + role).main()

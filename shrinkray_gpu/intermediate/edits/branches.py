@@ -1,0 +1,132 @@
+"""Blocks that are jumped between: a plain jump for a choice, blocks that nothing leads to, two blocks as one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from shrinkray_gpu.intermediate.edits import jumps
+from shrinkray_gpu.intermediate.model import IrModule, ModuleBlock, Operation, every
+from shrinkray_gpu.intermediate.rewriting import changed
+from shrinkray_gpu.intermediate.search import Family
+
+Region = tuple[ModuleBlock, ...]
+
+
+def find(module: IrModule) -> Iterator[tuple[int, int]]:
+    for each in every(module.top):
+        if each.name == "cf.cond_br":
+            yield from ((each.key, at) for at in range(len(each.successors)))
+
+
+def apply(module: IrModule, chosen: Sequence[tuple[int, int]]) -> IrModule:
+    taken = dict(chosen)
+
+    def straight(each: Operation) -> Sequence[Operation]:
+        if each.key in taken and each.name == "cf.cond_br":
+            return (jumps.jump(each, taken[each.key]),)
+        regions = tuple(_reached(region) for region in each.regions)
+        return (replace(each, regions=regions) if regions != each.regions else each,)
+
+    return changed(module, straight)
+
+
+def _reached(region: Region) -> Region:
+    """The blocks that jumps from the first one lead to."""
+    if len(region) < 2:
+        return region
+    labels, waiting = {region[0].label}, [region[0]]
+    by_label = {block.label: block for block in region}
+    while waiting:
+        block = waiting.pop()
+        for label in block.operations[-1].successors if block.operations else ():
+            if label not in labels:
+                labels.add(label)
+                waiting.append(by_label[label])
+    return tuple(block for block in region if block.label in labels)
+
+
+def find_pairs(module: IrModule) -> Iterator[int]:
+    """Jumps to a block that nothing else leads to."""
+    for each in every(module.top):
+        for region in each.regions:
+            named = [label for block in region if block.operations for label in block.operations[-1].successors]
+            for block in region:
+                end = block.operations[-1] if block.operations else None
+                if end and end.name == "cf.br" and named.count(end.successors[0]) == 1:
+                    yield end.key
+
+
+def merge(module: IrModule, chosen: Sequence[int]) -> IrModule:
+    ends, values = set(chosen), dict[int, int]()
+    for each in every(module.top):
+        for region in each.regions:
+            by_label = {block.label: block for block in region}
+            for block in region:
+                end = block.operations[-1] if block.operations else None
+                if end and end.key in ends:
+                    target = by_label[end.successors[0]]
+                    values |= dict(zip((value.key for value in target.arguments), end.operands))
+
+    def merged(each: Operation) -> Sequence[Operation]:
+        regions = tuple(_merged(region, ends) for region in each.regions)
+        return (replace(each, regions=regions) if regions != each.regions else each,)
+
+    return changed(module, merged, values)
+
+
+def _merged(region: Region, ends: set[int]) -> Region:
+    blocks = list(region)
+    at = 0
+    while at < len(blocks):
+        end = blocks[at].operations[-1] if blocks[at].operations else None
+        target = next((b for b in blocks if end and end.key in ends and b.label == end.successors[0]), None)
+        if target is None or target is blocks[at]:
+            at += 1
+            continue
+        blocks[at] = replace(blocks[at], operations=(*blocks[at].operations[:-1], *target.operations))
+        blocks.remove(target)
+    return tuple(blocks)
+
+
+def find_empty(module: IrModule) -> Iterator[int]:
+    """Jumps that are all there is in their block, and pass nothing of its own on."""
+    for each in every(module.top):
+        for region in each.regions:
+            for block in region[1:]:
+                if len(block.operations) == 1 and block.operations[0].name == "cf.br" and not block.arguments:
+                    if block.operations[0].successors[0] != block.label:
+                        yield block.operations[0].key
+
+
+def thread(module: IrModule, chosen: Sequence[int]) -> IrModule:
+    """Who jumps to such a block jumps where that leads to."""
+    keys = set(chosen)
+
+    def shorter(each: Operation) -> Sequence[Operation]:
+        regions = tuple(_threaded(region, keys) for region in each.regions)
+        return (replace(each, regions=regions) if regions != each.regions else each,)
+
+    return changed(module, shorter)
+
+
+def _threaded(region: Region, keys: set[int]) -> Region:
+    through = {
+        block.label: block.operations[0] for block in region[1:] if block.operations and block.operations[0].key in keys
+    }
+    if not through:
+        return region
+    made = []
+    for block in region:
+        end = block.operations[-1]
+        for _ in through:  # one may lead to the next
+            for at, label in enumerate(end.successors):
+                if label in through:
+                    end = jumps.redirected(end, at, through[label])
+        made.append(replace(block, operations=(*block.operations[:-1], end)))
+    return _reached(tuple(made))
+
+
+FAMILY = Family("branches", find, apply)
+EMPTY = Family("empty blocks", find_empty, thread)
+MERGED = Family("blocks", find_pairs, merge)

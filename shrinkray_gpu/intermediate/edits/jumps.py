@@ -1,0 +1,60 @@
+"""Jumps between blocks: which operands of a terminator go to which of its successors."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+
+from shrinkray_gpu.intermediate.model import Operation
+from shrinkray_gpu.intermediate.rewriting import with_property
+
+_SEGMENTS = "operandSegmentSizes"
+
+
+def segments(operation: Operation) -> list[int]:
+    """The sizes of the groups that the operands of an operation stand in; empty if it has none."""
+    return [int(number) for number in re.findall(r"\d+", operation.setting(_SEGMENTS).partition(":")[2])]
+
+
+def with_segments(operation: Operation, sizes: list[int]) -> Operation:
+    return with_property(operation, _SEGMENTS, f"array<i32: {', '.join(map(str, sizes))}>")
+
+
+def handed(operation: Operation) -> list[tuple[int, ...]]:
+    """The operands for each successor of `cf.br` and `cf.cond_br`; empty for other operations."""
+    if operation.name == "cf.br":
+        return [operation.operands]
+    if operation.name != "cf.cond_br":
+        return []
+    _, first, second = segments(operation)
+    return [operation.operands[1 : 1 + first], operation.operands[1 + first : 1 + first + second]]
+
+
+def jump(operation: Operation, at: int) -> Operation:
+    """A plain jump to one of its successors."""
+    return Operation(operation.key, "cf.br", (), handed(operation)[at], (operation.successors[at],))
+
+
+def without(operation: Operation, numbers: Mapping[str, set[int]]) -> Operation:
+    """The jump that hands over fewer operands: those of these numbers, by the label of the block, are left out."""
+    given = [
+        tuple(key for at, key in enumerate(keys) if at not in numbers.get(label, set()))
+        for label, keys in zip(operation.successors, handed(operation))
+    ]
+    if not given:
+        return operation
+    if operation.name == "cf.br":
+        return replace(operation, operands=given[0])
+    kept = replace(operation, operands=(operation.operands[0], *given[0], *given[1]))
+    return with_segments(kept, [1, len(given[0]), len(given[1])])
+
+
+def redirected(operation: Operation, at: int, further: Operation) -> Operation:
+    """The jump whose successor of this number is the one of `further`, with what that hands over."""
+    labels = tuple(further.successors[0] if place == at else label for place, label in enumerate(operation.successors))
+    given = [further.operands if place == at else keys for place, keys in enumerate(handed(operation))]
+    if operation.name == "cf.br":
+        return replace(operation, operands=given[0], successors=labels)
+    changed = replace(operation, operands=(operation.operands[0], *given[0], *given[1]), successors=labels)
+    return with_segments(changed, [1, len(given[0]), len(given[1])])

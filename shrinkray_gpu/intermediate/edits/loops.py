@@ -1,0 +1,61 @@
+"""What a loop or a branch carries goes: the result, what begins it, and what the body hands on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from shrinkray_gpu.intermediate.model import IrModule, Operation, every
+from shrinkray_gpu.intermediate.rewriting import changed
+from shrinkray_gpu.intermediate.search import Family
+
+_CARRYING = {"scf.for": 3, "scf.if": -1}
+"""How many operands stand before those that begin what is carried; -1: there are none."""
+
+
+def find(module: IrModule) -> Iterator[tuple[int, int]]:
+    for each in every(module.top):
+        if each.name in _CARRYING:
+            yield from ((each.key, at) for at in range(len(each.results)))
+
+
+def apply(module: IrModule, chosen: Sequence[tuple[int, int]]) -> IrModule:
+    gone: dict[int, set[int]] = {}
+    for key, at in chosen:
+        gone.setdefault(key, set()).add(at)
+    values: dict[int, int] = {}
+    for each in every(module.top):
+        if each.key in gone and each.name == "scf.for":
+            for at in gone[each.key]:
+                values[each.regions[0][0].arguments[at + 1].key] = each.operands[at + 3]
+
+    def lighter(each: Operation) -> Sequence[Operation]:
+        return (_without(each, gone[each.key]),) if each.key in gone else (each,)
+
+    return changed(module, lighter, values)
+
+
+def _without(operation: Operation, gone: set[int]) -> Operation:
+    first = _CARRYING[operation.name]
+    regions = []
+    for region in operation.regions:
+        blocks = []
+        for block in region:
+            end = block.operations[-1]
+            end = replace(end, operands=_left(end.operands, gone))
+            arguments = block.arguments
+            if first >= 0:
+                arguments = (arguments[0], *_left(arguments[1:], gone))
+            blocks.append(replace(block, arguments=arguments, operations=(*block.operations[:-1], end)))
+        regions.append(tuple(blocks))
+    operands = operation.operands
+    if first >= 0:
+        operands = (*operands[:first], *_left(operands[first:], gone))
+    return replace(operation, results=_left(operation.results, gone), operands=operands, regions=tuple(regions))
+
+
+def _left(every: tuple, gone: set[int]) -> tuple:  # type: ignore[type-arg]
+    return tuple(each for at, each in enumerate(every) if at not in gone)
+
+
+FAMILY = Family("carried values", find, apply)

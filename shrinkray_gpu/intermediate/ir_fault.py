@@ -1,0 +1,75 @@
+"""What a pass died of, so that two runs can be compared: its kind, its words, the source file they name, the pass."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+from dataclasses import dataclass
+
+from shrinkray_gpu.intermediate.compiler import Trial
+
+_ASSERTION = re.compile(r"^\S*?: ?(?P<file>[^\s:]+):\d+: (?P<function>.*?): Assertion `(?P<words>.*)' failed\.?$", re.M)
+_UNREACHABLE = re.compile(r"^(?P<words>.*)\nUNREACHABLE executed at (?P<file>[^\s:]+):\d+", re.M)
+_FATAL = re.compile(r"^LLVM ERROR: (?P<words>.*)$", re.M)
+_ERROR = re.compile(r"^[^\n]*?\berror: (?P<words>.*)$", re.M)
+_ECHO = re.compile(r"A signal was caught while processing|Failures have been detected while processing")
+"""What MLIR says of any pass that fails, after the words that tell why."""
+_LOOSE = (
+    (re.compile(r"'[^' ]*<[^']*'"), "'_'"),
+    (re.compile(r"tensor<[^>]*>"), "tensor<_>"),
+    (re.compile(r"%[\w#]+"), "%_"),
+    (re.compile(r"\b\d+\b"), "_"),
+)
+"""What differs between a program and a smaller one with the same fault, in words that quote the program."""
+
+
+@dataclass(frozen=True)
+class IrFault:
+    """One fault; equal faults are the same fault."""
+
+    name: str
+    """Of the pass."""
+    kind: str
+    words: str
+    """Without numbers, types and names of the program's own."""
+    file: str = ""
+    """The file of the assertion, without folders."""
+    function: str = ""
+    """The function that asserts."""
+
+    def __str__(self) -> str:
+        where = f"{self.file}: " if self.file else ""
+        # An assertion in a header says little without the types of its function.
+        function = f" in {self.function}" if self.file.endswith(".h") else ""
+        return f"{self.name}: {where}{self.words or self.kind}{function}"
+
+
+def fault_in(trial: Trial, name: str) -> IrFault | None:
+    """The fault of the step that the trial ended in, whose pass is called so; None if all steps were done."""
+    if trial.done or trial.timed_out:
+        return None
+    said = trial.said
+    if found := _ASSERTION.search(said):
+        function = re.sub(r"\s+", " ", found["function"])
+        return IrFault(name, "assertion", found["words"], _file(found["file"]), function)
+    if found := _UNREACHABLE.search(said):
+        return IrFault(name, "unreachable", _loose(found["words"]), _file(found["file"]))
+    if found := _FATAL.search(said):
+        return IrFault(name, "LLVM error", _loose(found["words"]))
+    for found in _ERROR.finditer(said):
+        if not _ECHO.search(found["words"]):
+            return IrFault(name, "error", _loose(found["words"]))
+    if os.WIFSIGNALED(trial.status):
+        return IrFault(name, f"signal {signal.Signals(os.WTERMSIG(trial.status)).name}", "")
+    return IrFault(name, "a failure without words", "" if "PassManager" in trial.raised else _loose(trial.raised))
+
+
+def _file(path: str) -> str:
+    return path.rpartition("/")[2]
+
+
+def _loose(words: str) -> str:
+    for pattern, instead in _LOOSE:
+        words = pattern.sub(instead, words)
+    return words.strip()

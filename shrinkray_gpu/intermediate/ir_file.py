@@ -1,0 +1,114 @@
+"""A file that holds Triton's IR: is it one, where in it the module stands, and which passes its footer or `RUN:` asks
+for.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from shrinkray_gpu.errors import UsageError
+from shrinkray_gpu.intermediate.pass_table import PassCall, read_pipeline, read_run_line
+
+SUFFIXES = (".ttir", ".ttgir", ".mlir")
+LATER = (".llir", ".ll", ".ptx", ".amdgcn")
+"""What a compiler makes behind the passes."""
+_OTHERS = (".py", ".ipynb", ".pyi", ".ndjson", ".gz", ".json", ".cu", ".cpp", ".md", ".sh")
+"""Never IR, whatever they quote."""
+_FOOTER = re.compile(r"\{-#.*?mlir_reproducer.*?#-\}", re.S)
+_PIPELINE = re.compile(r'pipeline:\s*"((?:[^"\\]|\\.)*)"')
+_RUN = re.compile(r"^\s*//\s*RUN:\s*(.*)$", re.M)
+_MODULE = re.compile(r'^\s*(?:module\b.*\{|"builtin\.module"\(.*)$', re.M)
+_FUNCTION = re.compile(r'^\s*(?:tt\.func\b|"tt\.func"\()', re.M)
+_ALIAS = re.compile(r"^[#!][\w$.-]+ = ")
+_LOCATION = re.compile(r"^#loc\w* = loc\(")
+_SNIFFED = 1 << 20
+"""Characters in which a module or a footer must begin."""
+
+
+@dataclass(frozen=True)
+class IrFile:
+    """A module and what the file says of it."""
+
+    text: str
+    passes: tuple[PassCall, ...]
+    """Of a footer or a `RUN:` line; empty where the file has neither."""
+    kind: str
+    """The stage that made it: `ttgir` where tensors have layouts or the module says how many warps, else `ttir`."""
+
+
+def holds_ir(path: Path) -> bool:
+    """Whether a file is to be taken for IR: by its suffix, or by a module or a footer in it."""
+    suffix = path.suffix.lower()
+    if suffix in (*SUFFIXES, *LATER):
+        return True
+    if suffix in _OTHERS:
+        return False
+    try:
+        with open(path, encoding="utf-8", errors="replace") as file:
+            text = file.read(_SNIFFED)
+    except OSError:
+        return False
+    return bool(_MODULE.search(text) and _FUNCTION.search(text))
+
+
+def read_ir(path: Path) -> IrFile:
+    """The module in a file. Raises UsageError where the file cannot be read, holds no module, or only a part of one."""
+    if path.suffix.lower() in LATER:
+        raise UsageError(f"{path} is what a compiler makes behind its passes; give the .ttir or .ttgir before it")
+    try:
+        whole = path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise UsageError(f"cannot read {path}: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise UsageError(f"{path} is no text: its byte {error.start} is not UTF-8. Give MLIR as text") from error
+    footers = list(_FOOTER.finditer(whole))
+    passes: tuple[PassCall, ...] = ()
+    end = len(whole)
+    if footers:
+        end = footers[-1].start()
+        if pipeline := _PIPELINE.search(footers[-1][0]):
+            passes = read_pipeline(pipeline[1])
+    start = footers[-2].end() if len(footers) > 1 else 0
+    text = _module(whole[start:end], path)
+    if not passes:
+        passes = tuple(call for line in _RUN.findall(whole) for call in read_run_line(line))
+    layouts = re.search(r"#ttg\.|#gluon\.|ttg\.num-warps|#blocked", text)
+    return IrFile(text, passes, "ttgir" if layouts else "ttir")
+
+
+def _module(text: str, path: Path) -> str:
+    """The last module in the text, with the aliases above and the locations below it."""
+    starts = list(_MODULE.finditer(text))
+    if not starts:
+        if _FUNCTION.search(text):
+            return text
+        raise UsageError(f"{path} holds no module of Triton's IR: no line begins with module or tt.func")
+    start = starts[-1].start() + len(starts[-1][0]) - len(starts[-1][0].lstrip())
+    end = _end(text, start)
+    if end is None:
+        raise UsageError(f"{path} is cut short: its module has no end. Give the whole dump")
+    above = text[:start].splitlines()
+    aliases: list[str] = []
+    while above and (_ALIAS.match(above[-1]) or not above[-1].strip()):
+        aliases.insert(0, above.pop())
+    below = [line for line in text[end:].splitlines() if _LOCATION.match(line)]
+    rest = text[end:].split("\n", 1)[0]
+    return "\n".join([*aliases, text[start:end] + rest, *below]) + "\n"
+
+
+_TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|//[^\n]*|[{}]')
+
+
+def _end(text: str, start: int) -> int | None:
+    """Where the brackets of a module that begins at `start` are closed."""
+    depth = 0
+    if text.startswith('"', start):  # in the generic form the body is in parentheses, attributes come before or behind
+        start = text.find("({", start)
+    for token in _TOKEN.finditer(text, start):
+        if token[0] in "{}":
+            depth += 1 if token[0] == "{" else -1
+            if not depth and not text[token.end() :].lstrip(" ").startswith("{"):  # attributes, then the body
+                return token.end()
+    return None

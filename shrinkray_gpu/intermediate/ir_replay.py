@@ -1,0 +1,55 @@
+"""A result once more, on this release of Triton or another one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from shrinkray_gpu.errors import UsageError
+from shrinkray_gpu.intermediate import lit_test
+from shrinkray_gpu.intermediate.compiler import IrCompiler, first_error
+from shrinkray_gpu.intermediate.ir_fault import fault_in
+from shrinkray_gpu.intermediate.ir_file import read_ir
+from shrinkray_gpu.intermediate.options import IrOptions
+
+
+@dataclass(frozen=True)
+class Replayed:
+    """What one release does with it."""
+
+    release: str
+    outcome: str
+    """`still faults`, `fixed`, `changed fault` or `format changed`."""
+    why: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.outcome}: {self.why}" if self.why else self.outcome
+
+    def to_json(self) -> dict[str, Any]:
+        return {"triton": self.release, "outcome": self.outcome, "why": self.why}
+
+
+def replay_ir(path: Path, options: IrOptions) -> Replayed:
+    """Run the passes of its `RUN:` line. Raises UsageError where the file is none that can be run here."""
+    file = read_ir(path)
+    if not file.passes:
+        raise UsageError(f"{path} has no RUN: line that names passes: shrink {path} --arch makes a file that has one")
+    told = lit_test.fault_of(path.read_text(encoding="utf-8"))
+    with IrCompiler(options.python, options.environment, options.arch) as compiler:
+        release = compiler.release
+        try:
+            steps = [compiler.table.step(call, options.arch) for call in file.passes]
+        except UsageError as error:
+            return Replayed(release, "format changed", str(error))
+        trial = compiler.run(file.text, steps)
+        if not trial.parsed:
+            return Replayed(release, "format changed", f"it does not parse: {first_error(trial)}")
+        if trial.done:
+            return Replayed(release, "fixed", "all passes go through")
+        fault = fault_in(trial, compiler.table.call(steps[max(trial.step, 0)]).name)
+    if fault is None:
+        return Replayed(release, "changed fault", "a pass did not end in time")
+    if told and told != str(fault):
+        return Replayed(release, "changed fault", str(fault))
+    return Replayed(release, "still faults", str(fault))

@@ -1,0 +1,124 @@
+"""A module of MLIR as data: operations, the values that they make and use, regions, blocks.
+
+Attributes and types stay text. What an edit must know is who uses what, and that is all that the model resolves: each
+value has a key of its own, whatever scope its name stood in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+FUNCTION = "function_type"
+"""The property that makes an operation a function."""
+
+
+@dataclass(frozen=True)
+class IrValue:
+    """What an operation makes, or an argument of a block."""
+
+    key: int
+    type: str
+
+
+@dataclass(frozen=True)
+class ModuleBlock:
+    """A label, arguments, operations; the last of these is the terminator, in all but a module's block."""
+
+    label: str
+    arguments: tuple[IrValue, ...]
+    operations: tuple[Operation, ...]
+
+
+@dataclass(frozen=True)
+class Operation:
+    """One operation in generic form. `operands` are keys of values; properties and attributes keep their order."""
+
+    key: int
+    name: str
+    results: tuple[IrValue, ...] = ()
+    operands: tuple[int, ...] = ()
+    successors: tuple[str, ...] = ()
+    properties: tuple[tuple[str, str], ...] = ()
+    regions: tuple[tuple[ModuleBlock, ...], ...] = ()
+    attributes: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def symbol(self) -> str:
+        """How a call names it: `@name`; empty if it has no name."""
+        name = self.setting("sym_name").strip('"')
+        return f"@{name}" if name else ""
+
+    def setting(self, name: str) -> str:
+        """The text of a property; empty if it has none of this name."""
+        return dict(self.properties).get(name, "")
+
+    @property
+    def is_function(self) -> bool:
+        return any(name == FUNCTION for name, _ in self.properties)
+
+    def inner(self) -> Iterator[Operation]:
+        """The operations directly in its regions."""
+        for region in self.regions:
+            for block in region:
+                yield from block.operations
+
+
+@dataclass(frozen=True)
+class IrModule:
+    """The aliases that its text begins with, and the operation of the module itself."""
+
+    aliases: tuple[str, ...]
+    top: Operation
+
+    @property
+    def functions(self) -> tuple[Operation, ...]:
+        return tuple(each for each in self.top.inner() if each.is_function)
+
+
+def every(operation: Operation) -> Iterator[Operation]:
+    """It and all below it, in the order of the text."""
+    yield operation
+    for each in operation.inner():
+        yield from every(each)
+
+
+def blocks(operation: Operation) -> Iterator[ModuleBlock]:
+    """All blocks below it."""
+    for each in every(operation):
+        for region in each.regions:
+            yield from region
+
+
+def types(module: IrModule) -> Mapping[int, str]:
+    """The type of each value by its key."""
+    made = {value.key: value.type for each in every(module.top) for value in each.results}
+    return made | {value.key: value.type for block in blocks(module.top) for value in block.arguments}
+
+
+def fresh(module: IrModule) -> int:
+    """From this number on, no operation and no value has it as its key."""
+    operations = max(each.key for each in every(module.top))
+    return max(operations, *types(module), 0) + 1 if types(module) else operations + 1
+
+
+def terminators(module: IrModule) -> set[int]:
+    """The keys of the operations that end a block, and may not go alone."""
+    return {
+        block.operations[-1].key
+        for each in every(module.top)
+        if each.key != module.top.key
+        for region in each.regions
+        for block in region
+        if block.operations
+    }
+
+
+def count(module: IrModule) -> int:
+    """Its operations, as a reader counts them: without the module, its functions, and what only ends a block without a
+    value."""
+    ends = terminators(module)
+    return sum(
+        not each.is_function and each.key != module.top.key and not (each.key in ends and not each.operands)
+        for each in every(module.top)
+    )
