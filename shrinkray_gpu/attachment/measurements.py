@@ -6,7 +6,6 @@ from __future__ import annotations
 import difflib
 import errno
 import os
-import tempfile
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
@@ -16,6 +15,7 @@ from shrinkray_gpu.attachment import compiled_code as coding
 from shrinkray_gpu.attachment import experiments as trying
 from shrinkray_gpu.attachment.compiled_code import Code
 from shrinkray_gpu.attachment.experiments import Experiment, Experiments
+from shrinkray_gpu.attachment.pass_reproducer import pass_reproducers
 from shrinkray_gpu.calibration import Plan
 from shrinkray_gpu.device import disassembly
 from shrinkray_gpu.evidence.evidence import Evidence
@@ -104,7 +104,7 @@ def measure(
     if nearest is not None and again is not None:
         passing = _passing(nearest, again, text, output.name, plan, code, coding.of_run(again, seen.kernel, tool))
     crashed = seen.fault is not None and seen.fault.phase == "compile"
-    reproducers = _reproducers(text, pool) if crashed else {}
+    reproducers = pass_reproducers(text, pool)[0] if crashed else {}
     return Measurements(text, seen, code, trials, build, passing, reproducers)
 
 
@@ -171,14 +171,3 @@ def _passing(
     return PassingVariant(
         nearest, "\n".join(lines) + "\n", other, differences, f"{where}: it {verdict.answer.value} ({verdict.why})"
     )
-
-
-def _reproducers(text: str, pool: Pool) -> Mapping[str, str]:
-    """Triton writes the MLIR that it is about to work on, where TRITON_REPRODUCER_PATH says; what a pass that fails
-    leaves there is the way to run that pass again."""
-    with tempfile.TemporaryDirectory(dir=pool.setup.scratch, ignore_cleanup_errors=True) as folder:
-        place = Path(folder, "reproducer.mlir")
-        pool.cold(text, way=KnobSetting("reproducer", environment={"TRITON_REPRODUCER_PATH": str(place)}))
-        # One for each stage, each before its first pass; that of the stage that fails is the last.
-        found = sorted(Path(folder).rglob("*.mlir"), key=lambda path: path.stat().st_mtime_ns)
-        return {place.name: found[-1].read_text(encoding="utf-8", errors="replace")} if found else {}

@@ -115,6 +115,7 @@ def _options(file: Path, args: Sequence[str], given: Mapping[str, Any]) -> IrOpt
         words=tuple(map(_words, given["oracle"])),
         passes=tuple(call for word in given["passes"] for call in _passes(word)),
         settings=dict(map(_setting, args)),
+        seed=given["seed"],
         **({} if given["max_time"] is None else {"max_time": given["max_time"]}),
     )
 

@@ -49,7 +49,15 @@ def fault_in(trial: Trial, name: str) -> IrFault | None:
     """The fault of the step that the trial ended in, whose pass is called so; None if all steps were done."""
     if trial.done or trial.timed_out:
         return None
-    said = trial.said
+    if told := fault_told(trial.said, name):
+        return told
+    if os.WIFSIGNALED(trial.status):
+        return IrFault(name, f"signal {signal.Signals(os.WTERMSIG(trial.status)).name}", "")
+    return IrFault(name, "a failure without words", "" if "PassManager" in trial.raised else _loose(trial.raised))
+
+
+def fault_told(said: str, name: str) -> IrFault | None:
+    """The fault that these words of the compiler tell of; None if they tell of none."""
     if found := _ASSERTION.search(said):
         function = re.sub(r"\s+", " ", found["function"])
         return IrFault(name, "assertion", found["words"], _file(found["file"]), function)
@@ -60,9 +68,7 @@ def fault_in(trial: Trial, name: str) -> IrFault | None:
     for found in _ERROR.finditer(said):
         if not _ECHO.search(found["words"]):
             return IrFault(name, "error", _loose(found["words"]))
-    if os.WIFSIGNALED(trial.status):
-        return IrFault(name, f"signal {signal.Signals(os.WTERMSIG(trial.status)).name}", "")
-    return IrFault(name, "a failure without words", "" if "PassManager" in trial.raised else _loose(trial.raised))
+    return None
 
 
 def _file(path: str) -> str:

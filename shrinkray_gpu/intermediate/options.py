@@ -27,3 +27,5 @@ class IrOptions:
     """Options of the compiler: `num_warps`, `num_stages`, ..."""
     max_time: float = 600.0
     """Seconds of search."""
+    seed: int = 0
+    """Another order in which changes are tried; 0: that of the text."""

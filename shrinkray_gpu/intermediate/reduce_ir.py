@@ -91,6 +91,7 @@ def reduce_ir(
             faults,
             FAMILIES,
             until=started + options.max_time,
+            seed=options.seed,
             stop=stop,
             shown=lambda smaller, tally: shown(count(smaller), tally),
         )

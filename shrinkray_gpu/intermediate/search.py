@@ -6,6 +6,7 @@ a second and may disturb the next. A try here takes milliseconds in a fork of it
 
 from __future__ import annotations
 
+import random
 import time
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
@@ -45,9 +46,8 @@ class IrTally:
         self.by_family[family] = (tries + 1, good + parsed, taken + accepted)
 
 
-def size(module: IrModule) -> tuple[int, int, int, int]:
-    """What the search makes smaller: operations, then arguments of blocks, blocks, and characters."""
-    text = write(module)
+def size(module: IrModule, text: str) -> tuple[int, int, int, int]:
+    """What the search makes smaller: operations, then arguments of blocks, blocks, and characters of its text."""
     inside = list(blocks(module.top))
     return (
         sum(1 for _ in every(module.top)) + count(module),
@@ -66,14 +66,17 @@ class IrSearch:
         families: Sequence[Family],
         *,
         until: float,
+        seed: int = 0,
         stop: Callable[[], bool] = lambda: False,
         shown: Callable[[IrModule, IrTally], None] = lambda module, tally: None,
     ) -> None:
         """`test` says of a text whether it parses and whether it shows the fault; `until` is a time on the monotonic
-        clock; `shown` is called with each smaller module."""
+        clock; `seed` 0 keeps the order of the text; `shown` is called with each smaller module."""
         self.test, self.families, self.until, self.stop, self.shown = test, families, until, stop, shown
+        self.order = random.Random(seed) if seed else None
         self.tally = IrTally()
         self.seen: set[str] = set()
+        self.size = (0, 0, 0, 0)
 
     @property
     def over(self) -> bool:
@@ -82,6 +85,7 @@ class IrSearch:
     def run(self, module: IrModule) -> IrModule:
         """The smallest module found."""
         before = None
+        self.size = size(module, write(module))
         while before is not module and not self.over:
             before = module
             for family in self.families:
@@ -90,6 +94,8 @@ class IrSearch:
 
     def _family(self, module: IrModule, family: Family) -> IrModule:
         items = list(family.find(module))
+        if self.order is not None:
+            self.order.shuffle(items)
         width = 1 if family.alone else len(items)
         while width and items and not self.over:
             at = len(items)
@@ -105,15 +111,19 @@ class IrSearch:
 
     def _tried(self, module: IrModule, family: Family, chosen: Sequence[Any]) -> IrModule | None:
         candidate = family.apply(module, chosen)
-        if candidate is module or size(candidate) >= size(module):
+        if candidate is module:
             return None
         text = write(candidate)
         if text in self.seen:
+            return None
+        smaller = size(candidate, text)
+        if smaller >= self.size:
             return None
         self.seen.add(text)
         parsed, faults = self.test(text)
         self.tally.note(family.name, parsed, faults)
         if not faults:
             return None
+        self.size = smaller
         self.shown(candidate, self.tally)
         return candidate

@@ -35,6 +35,7 @@ from shrinkray_gpu.job.conclusion import conclude, final_check_error, result_of
 from shrinkray_gpu.job.ready import prepare, user_program
 from shrinkray_gpu.job.reduction_events import heard_by, started, tell_ready
 from shrinkray_gpu.job.search_run import search
+from shrinkray_gpu.job.second_result import write_second_result
 from shrinkray_gpu.job.whose import Whose, whose
 from shrinkray_gpu.judging.tiered_test import TieredTest
 from shrinkray_gpu.options import Options, Say, display_name
@@ -158,6 +159,8 @@ def _reduced(
             if options.report and not stop():
                 hear(Phase("verdict"))
                 told = whose(ready, given, end.comparison, known, say)
+            write_second_result(end, ready.plan, output, options, say=say, stop=stop)
+            told = whose(ready, given, end.comparison, known, say) if options.report and not stop() else Whose()
             judged = time.monotonic()
             if options.report and end.final.stands and reduction.ended in ("done", "out of time") and not stop():
                 hear(Phase("report"))

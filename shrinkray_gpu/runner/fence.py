@@ -27,6 +27,7 @@ def refused(run: Run, cwd: Path) -> tuple[Path, ...]:
     named = [Path(os.path.abspath(cwd / name)) for found in _REFUSED.findall(said) for name in found if name]
     return tuple(path for path in dict.fromkeys(named) if _is_writable(path))
 
+
 NOT_ASKED = (landlock.TCP,)
 """Parts that are left open where nobody finds out what hides the fault: in runs of programs that are not reduced."""
 

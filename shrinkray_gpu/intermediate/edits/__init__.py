@@ -5,6 +5,7 @@ from __future__ import annotations
 from shrinkray_gpu.intermediate.edits import (
     arguments,
     attributes,
+    bodies,
     branches,
     constants,
     forwarding,
@@ -21,6 +22,7 @@ from shrinkray_gpu.intermediate.edits import (
 
 FAMILIES = (
     functions.FAMILY,  # the biggest pieces
+    bodies.FAMILY,  # a loop, a branch or a partition as the whole function
     functions.MERGED,  # calls of one for calls of another
     operations.FAMILY,  # any set of operations: what they made comes in as an argument
     regions.FAMILY,  # a loop or a branch for what is in it

@@ -7,23 +7,33 @@ from dataclasses import replace
 
 from shrinkray_gpu.intermediate.edits import jumps
 from shrinkray_gpu.intermediate.model import IrModule, ModuleBlock, Operation, every
-from shrinkray_gpu.intermediate.rewriting import changed
+from shrinkray_gpu.intermediate.rewriting import changed, result_types
 from shrinkray_gpu.intermediate.search import Family
 
 Region = tuple[ModuleBlock, ...]
 
 
+_END = -1
+
+
 def find(module: IrModule) -> Iterator[tuple[int, int]]:
-    for each in every(module.top):
-        if each.name == "cf.cond_br":
-            yield from ((each.key, at) for at in range(len(each.successors)))
+    """Jumps by their keys, and which successor stays; -1: the function ends there."""
+    for function in module.functions:
+        ends = function.name == "tt.func" and not result_types(function)
+        for each in every(function):
+            if each.name in jumps.CHOICES:
+                yield from ((each.key, at) for at in range(len(each.successors)))
+            if ends and each.name in (*jumps.CHOICES, *jumps.JUMPS):
+                yield each.key, _END
 
 
 def apply(module: IrModule, chosen: Sequence[tuple[int, int]]) -> IrModule:
     taken = dict(chosen)
 
     def straight(each: Operation) -> Sequence[Operation]:
-        if each.key in taken and each.name == "cf.cond_br":
+        if taken.get(each.key) == _END:
+            return (Operation(each.key, "tt.return"),)
+        if each.key in taken and each.name in jumps.CHOICES:
             return (jumps.jump(each, taken[each.key]),)
         regions = tuple(_reached(region) for region in each.regions)
         return (replace(each, regions=regions) if regions != each.regions else each,)
@@ -53,7 +63,7 @@ def find_pairs(module: IrModule) -> Iterator[int]:
             named = [label for block in region if block.operations for label in block.operations[-1].successors]
             for block in region:
                 end = block.operations[-1] if block.operations else None
-                if end and end.name == "cf.br" and named.count(end.successors[0]) == 1:
+                if end and end.name in jumps.JUMPS and named.count(end.successors[0]) == 1:
                     yield end.key
 
 
@@ -94,7 +104,7 @@ def find_empty(module: IrModule) -> Iterator[int]:
     for each in every(module.top):
         for region in each.regions:
             for block in region[1:]:
-                if len(block.operations) == 1 and block.operations[0].name == "cf.br" and not block.arguments:
+                if len(block.operations) == 1 and block.operations[0].name in jumps.JUMPS and not block.arguments:
                     if block.operations[0].successors[0] != block.label:
                         yield block.operations[0].key
 

@@ -10,6 +10,8 @@ from shrinkray_gpu.intermediate.model import Operation
 from shrinkray_gpu.intermediate.rewriting import with_property
 
 _SEGMENTS = "operandSegmentSizes"
+JUMPS = ("cf.br", "llvm.br")
+CHOICES = ("cf.cond_br", "llvm.cond_br")
 
 
 def segments(operation: Operation) -> list[int]:
@@ -22,10 +24,10 @@ def with_segments(operation: Operation, sizes: list[int]) -> Operation:
 
 
 def handed(operation: Operation) -> list[tuple[int, ...]]:
-    """The operands for each successor of `cf.br` and `cf.cond_br`; empty for other operations."""
-    if operation.name == "cf.br":
+    """The operands for each successor of a jump or a choice between two; empty for other operations."""
+    if operation.name in JUMPS:
         return [operation.operands]
-    if operation.name != "cf.cond_br":
+    if operation.name not in CHOICES:
         return []
     _, first, second = segments(operation)
     return [operation.operands[1 : 1 + first], operation.operands[1 + first : 1 + first + second]]
@@ -33,7 +35,8 @@ def handed(operation: Operation) -> list[tuple[int, ...]]:
 
 def jump(operation: Operation, at: int) -> Operation:
     """A plain jump to one of its successors."""
-    return Operation(operation.key, "cf.br", (), handed(operation)[at], (operation.successors[at],))
+    name = JUMPS[CHOICES.index(operation.name)]
+    return Operation(operation.key, name, (), handed(operation)[at], (operation.successors[at],))
 
 
 def without(operation: Operation, numbers: Mapping[str, set[int]]) -> Operation:
@@ -44,7 +47,7 @@ def without(operation: Operation, numbers: Mapping[str, set[int]]) -> Operation:
     ]
     if not given:
         return operation
-    if operation.name == "cf.br":
+    if operation.name in JUMPS:
         return replace(operation, operands=given[0])
     kept = replace(operation, operands=(operation.operands[0], *given[0], *given[1]))
     return with_segments(kept, [1, len(given[0]), len(given[1])])
@@ -54,7 +57,7 @@ def redirected(operation: Operation, at: int, further: Operation) -> Operation:
     """The jump whose successor of this number is the one of `further`, with what that hands over."""
     labels = tuple(further.successors[0] if place == at else label for place, label in enumerate(operation.successors))
     given = [further.operands if place == at else keys for place, keys in enumerate(handed(operation))]
-    if operation.name == "cf.br":
+    if operation.name in JUMPS:
         return replace(operation, operands=given[0], successors=labels)
     changed = replace(operation, operands=(operation.operands[0], *given[0], *given[1]), successors=labels)
     return with_segments(changed, [1, len(given[0]), len(given[1])])

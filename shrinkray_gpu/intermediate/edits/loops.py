@@ -14,15 +14,19 @@ _CARRYING = {"scf.for": 3, "scf.if": -1}
 
 
 def find(module: IrModule) -> Iterator[tuple[int, int]]:
+    """Operations and their results by their keys."""
     for each in every(module.top):
         if each.name in _CARRYING:
-            yield from ((each.key, at) for at in range(len(each.results)))
+            yield from ((each.key, value.key) for value in each.results)
 
 
 def apply(module: IrModule, chosen: Sequence[tuple[int, int]]) -> IrModule:
-    gone: dict[int, set[int]] = {}
-    for key, at in chosen:
-        gone.setdefault(key, set()).add(at)
+    results = {value for _, value in chosen}
+    gone = {
+        each.key: {at for at, value in enumerate(each.results) if value.key in results}
+        for each in every(module.top)
+        if each.key in {key for key, _ in chosen}
+    }
     values: dict[int, int] = {}
     for each in every(module.top):
         if each.key in gone and each.name == "scf.for":

@@ -34,9 +34,13 @@ def apply(module: IrModule, chosen: Sequence[tuple[int, int]]) -> IrModule:
         if each.key not in groups:
             return (each,)
         group = groups[each.key]
+        if group < 0 and len(each.operands) <= _LAST[each.name]:
+            return (each,)
         if group < 0:
             return (replace(each, operands=each.operands[:-1]),)
         sizes = jumps.segments(each)
+        if sizes[group] != 1:
+            return (each,)
         at = sum(sizes[:group])
         fewer = replace(each, operands=(*each.operands[:at], *each.operands[at + 1 :]))
         return (jumps.with_segments(fewer, [*sizes[:group], 0, *sizes[group + 1 :]]),)

@@ -38,6 +38,8 @@ def find(module: IrModule) -> Iterator[tuple[int, int, str]]:
 
 def apply(module: IrModule, chosen: Sequence[tuple[int, int, str]]) -> IrModule:
     ((key, value, way),) = chosen
+    if value not in types(module):
+        return module
     kinds, free = types(module), fresh(module)
 
     def sliced(each: Operation) -> Sequence[Operation]:
@@ -80,7 +82,7 @@ def _slice(function: Operation, value: int) -> list[Operation]:
             needed[maker.key] = maker
             waiting += [key for each in every(maker) for key in each.operands]
     within = {inner.key for each in needed.values() for inner in every(each) if inner is not each}
-    if makers[value].key in within:
+    if value not in makers or makers[value].key in within:
         return []
     return [each for each in every(function) if each.key in needed and each.key not in within]
 

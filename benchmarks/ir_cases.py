@@ -1,0 +1,96 @@
+"""Reductions of Triton's IR: operations, seconds and tries, beside the smallest that was written by hand.
+
+    python benchmarks/ir_cases.py [NAME ...] [--seeds N]
+
+Programs and minima are in benchmarks/ir_cases/; each minimum was committed before a reducer ran on its program. A case
+runs N times, each time with another order of the tries, and the worst of its runs counts. No GPU is needed. Figures:
+benchmarks/results/ir_cases.json.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import re
+import statistics
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT))
+
+from shrinkray_gpu.intermediate.compiler import IrCompiler  # noqa: E402
+from shrinkray_gpu.intermediate.generic_text import read  # noqa: E402
+from shrinkray_gpu.intermediate.ir_file import read_ir  # noqa: E402
+from shrinkray_gpu.intermediate.model import count  # noqa: E402
+from shrinkray_gpu.intermediate.options import IrOptions  # noqa: E402
+from shrinkray_gpu.intermediate.reduce_ir import check_ir, reduce_ir  # noqa: E402
+
+FOLDER = ROOT / "benchmarks" / "ir_cases"
+RESULTS = ROOT / "benchmarks" / "results" / "ir_cases.json"
+_ARCH = re.compile(r"--arch (\w+)")
+
+
+def cases() -> list[Path]:
+    return sorted(path for path in FOLDER.iterdir() if ".minimum" not in path.name and path.suffix != ".md")
+
+
+def options(path: Path, seed: int = 0) -> IrOptions:
+    found = _ARCH.search(path.read_text().split("\n", 1)[0])
+    return IrOptions(python=sys.executable, arch=found[1] if found else "", seed=seed, max_time=120)
+
+
+def by_hand(path: Path) -> tuple[int, bool]:
+    """Operations of the minimum that was written by hand, and whether it shows the fault of its program."""
+    minimum = FOLDER / f"{path.stem}.minimum.mlir"
+    with IrCompiler(sys.executable, os.environ, "") as compiler:
+        size = count(read(compiler.normal(read_ir(minimum).text).texts["generic"]))
+    return size, check_ir(minimum, options(minimum)) == check_ir(path, options(path))
+
+
+def measured(path: Path, seeds: int) -> dict[str, Any]:
+    hand, same = by_hand(path)
+    runs = [reduce_ir(path, options(path, seed)) for seed in range(seeds)]
+    return {
+        "case": path.stem,
+        "pass": runs[0].fault.name,
+        "before": runs[0].before,
+        "after": max(run.after for run in runs),
+        "by hand": hand,
+        "hand shows it": same,
+        "seconds": round(max(run.seconds for run in runs), 1),
+        "tries": max(run.tally.tries for run in runs),
+        "parse": round(min(run.tally.parsed / max(run.tally.tries, 1) for run in runs), 3),
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
+    parser.add_argument("names", nargs="*")
+    parser.add_argument("--seeds", type=int, default=3)
+    given = parser.parse_args()
+    rows = []
+    for path in cases():
+        if not given.names or path.stem in given.names:
+            rows.append(measured(path, given.seeds))
+            print(json.dumps(rows[-1]), flush=True)
+    print(f"median {statistics.median(row['after'] for row in rows)} operations, "
+          f"{statistics.median(row['by hand'] for row in rows)} by hand")  # fmt: skip
+    if not given.names:
+        commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], cwd=ROOT, capture_output=True, text=True)
+        told = {
+            "about": "Reductions of Triton's IR, the worst of the seeds of each case. By benchmarks/ir_cases.py.",
+            "commit": commit.stdout.strip(),
+            "date": time.strftime("%Y-%m-%d"),
+            "seeds": given.seeds,
+            "rows": rows,
+        }
+        RESULTS.write_text(json.dumps(told, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()

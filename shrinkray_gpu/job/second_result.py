@@ -1,0 +1,67 @@
+"""The second result of a fault in a pass of the compiler: the same fault as Triton's IR, a test for lit.
+
+People who write passes want IR, and need no frontend to see the fault. This step only helps: whatever keeps it from a
+result is told in one line.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+from shrinkray_gpu.attachment.pass_reproducer import NAME, pass_reproducers
+from shrinkray_gpu.calibration import Plan
+from shrinkray_gpu.device import architectures
+from shrinkray_gpu.intermediate.ir_fault import fault_told
+from shrinkray_gpu.intermediate.lit_test import fault_of
+from shrinkray_gpu.intermediate.options import IrOptions
+from shrinkray_gpu.intermediate.reduce_ir import check_ir, reduce_ir
+from shrinkray_gpu.job.conclusion import ReproFindings
+from shrinkray_gpu.options import Options, Say
+from shrinkray_gpu.oracle.fault import Fault
+
+SECONDS = 60.0
+"""Of search."""
+
+
+def write_second_result(
+    end: ReproFindings, plan: Plan, output: Path, options: Options, *, say: Say, stop: Callable[[], bool]
+) -> None:
+    """Write `<output>.mlir`, where the fault lies in a pass. Raises nothing."""
+    fault = Fault.of(plan.reference)
+    if fault is None or fault.phase != "compile" or not end.final.stands or stop():
+        return
+    place = output.with_suffix(".mlir")
+    try:
+        _write(end.final.text, plan, place, options, say, stop)
+    except Exception as error:  # whatever it is: the repro is there
+        say(f"no {place.name}, the same fault as IR: {error or type(error).__name__}")
+
+
+def _write(text: str, plan: Plan, place: Path, options: Options, say: Say, stop: Callable[[], bool]) -> None:
+    found, run = pass_reproducers(text, plan.pool)
+    if not found:
+        return  # the frontend, or what comes behind the passes
+    if place.exists() and not fault_of(place.read_text(encoding="utf-8", errors="replace")):
+        say(f"no {place.name}, the same fault as IR: there is a file of that name which is not ours")
+        return
+    setup = plan.pool.setup
+    asked = IrOptions(
+        python=setup.python,
+        environment=setup.environment,
+        arch=architectures.name(options.arch) if options.arch else "",
+        max_time=SECONDS,
+    )
+    with tempfile.TemporaryDirectory(dir=setup.scratch, ignore_cleanup_errors=True) as folder:
+        whole = Path(folder, NAME)
+        whole.write_text(found[NAME], encoding="utf-8")
+        told = fault_told(run.stderr, "")
+        fault = check_ir(whole, asked)
+        if told is not None and replace(fault, name="") != told:
+            say(f"no {place.name}, the same fault as IR: its passes fail otherwise ({fault})")
+            return
+        result = reduce_ir(whole, asked, stop=stop)
+    place.write_text(result.text, encoding="utf-8")
+    say(f"the same fault as IR, {result.before} operations to {result.after}: {place.name} ({fault.name})")
