@@ -54,7 +54,8 @@ class _Reduce(TakesModule):
         "What must persist": (
             "oracle", "reject", "keep", "control", "control-env", "control-patch", "confidence", "no-guards",
         ),
-        "How it is run": ("m", "launch", "pass", "arch", "python", "env", "cwd", "writable", "sandbox"),
+        "What FILE may be": ("m", "launch", "pass"),
+        "How it is run": ("arch", "python", "env", "cwd", "writable", "sandbox"),
         "How long it may take": (
             "jobs", "timeout", "max-time", "final-runs", "resume", "restart", "no-second", "check",
         ),

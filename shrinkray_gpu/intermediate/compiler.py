@@ -12,6 +12,7 @@ from typing import Any
 
 from shrinkray_gpu.errors import UsageError
 from shrinkray_gpu.intermediate.pass_table import PassTable
+from shrinkray_gpu.intermediate.targets import check_target
 from shrinkray_gpu.runner.guarded import MAIN, Guarded
 from shrinkray_gpu.runner.inside.process import wire
 
@@ -61,6 +62,8 @@ class IrCompiler:
     Triton does not compile for the architecture."""
 
     def __init__(self, python: str, environment: Mapping[str, str], arch: str) -> None:
+        if arch:
+            check_target(arch)
         self.folder = tempfile.mkdtemp(prefix="shrink-ir-")
         self.asked = 0
         null = os.open(os.devnull, os.O_RDWR)

@@ -161,7 +161,8 @@ class _Reader:
         self.expect("{")
         found: list[ModuleBlock] = []
         while not self.has("}"):
-            self.space()
+            if self.at >= len(self.text):
+                raise NotGeneric("a region has no end")
             label, arguments = "", []
             if head := self.match(_LABEL):
                 label = head[1]

@@ -169,7 +169,7 @@ def read_run_line(line: str) -> tuple[PassCall, ...]:
     found: list[PassCall] = []
     for word in words:
         flag = word.lstrip("-")
-        if not word.startswith("-") or _NOT_PASSES.fullmatch(flag.partition("=")[0]):
+        if not flag or not word.startswith("-") or _NOT_PASSES.fullmatch(flag.partition("=")[0]):
             continue
         if flag.startswith(_PIPELINE):
             found += read_pipeline(flag.removeprefix(_PIPELINE))

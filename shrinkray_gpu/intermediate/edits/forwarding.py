@@ -20,10 +20,11 @@ def find(module: IrModule) -> Iterator[tuple[int, int]]:
 
 
 def apply(module: IrModule, chosen: Sequence[tuple[int, int]]) -> IrModule:
-    operand = dict(chosen)
-    values = {
-        each.results[0].key: each.operands[operand[each.key]] for each in every(module.top) if each.key in operand
+    named = dict(chosen)
+    operand = {
+        each.key: each for each in every(module.top) if named.get(each.key, len(each.operands)) < len(each.operands)
     }
+    values = {each.results[0].key: each.operands[named[key]] for key, each in operand.items()}
 
     def forwarded(each: Operation) -> Sequence[Operation]:
         return () if each.key in operand else (each,)

@@ -1,0 +1,216 @@
+"""Each family on a small program: what it offers, and that any set of it is a module that the compiler parses."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from shrinkray_gpu.intermediate import edits
+from shrinkray_gpu.intermediate.edits import (
+    arguments,
+    attributes,
+    bodies,
+    branches,
+    constants,
+    forwarding,
+    functions,
+    layouts,
+    loops,
+    operands,
+    operations,
+    regions,
+    returns,
+    shapes,
+    slices,
+)
+from shrinkray_gpu.intermediate.generic_text import write
+from shrinkray_gpu.intermediate.model import IrModule, every
+from shrinkray_gpu.intermediate.search import Family
+from tests.intermediate.conftest import Asked
+from tests.intermediate.programs import JUMPS, LAID_OUT, LOOP, SELECT
+
+PROGRAMS = {"loop": LOOP, "jumps": JUMPS, "layouts": LAID_OUT, "select": SELECT}
+MAY_BE_REFUSED = {"layouts", "shapes", "functions of one type", "slices", "bodies", "attributes"}
+"""Families whose changes only the compiler can judge."""
+
+
+def each_alone(asked: Asked, text: str, family: Family) -> list[str]:
+    """What each change alone makes of the program, as people write it."""
+    module = asked.module(text)
+    return [asked.parses(write(family.apply(module, [item]))) for item in family.find(module)]
+
+
+def named(module: IrModule, name: str) -> list[int]:
+    return [each.key for each in every(module.top) if each.name == name]
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+@pytest.mark.parametrize("family", edits.FAMILIES, ids=lambda family: family.name)
+def test_any_set_of_changes_parses(asked: Asked, family: Family, program: str) -> None:
+    module = asked.module(PROGRAMS[program])
+    items, chance = list(family.find(module)), random.Random(f"{family.name} {program}")
+    sets = [[item] for item in items]
+    if not family.alone:
+        sets = [chance.sample(items, chance.randint(1, len(items))) for _ in range(12)] if items else []
+    for chosen in sets:
+        trial = asked.compiler.normal(write(family.apply(module, chosen)))
+        assert trial.parsed or family.name in MAY_BE_REFUSED, f"{chosen}: {trial.said}"
+
+
+@pytest.mark.parametrize("family", edits.FAMILIES, ids=lambda family: family.name)
+def test_a_change_whose_place_is_gone_changes_nothing_else(asked: Asked, family: Family) -> None:
+    """Items are named once, and other changes are made before some of them are tried."""
+    for text in PROGRAMS.values():
+        module = asked.module(text)
+        items = list(family.find(module))
+        for other in edits.FAMILIES:
+            for item in list(other.find(module))[:6]:
+                changed = other.apply(module, [item])
+                for mine in items[:6]:
+                    write(family.apply(changed, [mine]))
+
+
+def test_what_an_operation_made_comes_in_as_an_argument(asked: Asked) -> None:
+    module = asked.module(SELECT)
+    (key,) = named(module, "arith.select")
+    text = asked.parses(write(operations.apply(module, [key])))
+    assert "arith.select" not in text
+    assert "%arg4: !tt.ptr<f32>)" in text and "tt.load %arg4" in text
+    assert "%arg1: !tt.ptr<f32> {tt.pointer_range = 32 : i32}" in text, "what is said of the others stays with them"
+
+
+def test_inside_a_loop_as_well_and_all_at_once(asked: Asked) -> None:
+    module = asked.module(LOOP)
+    text = asked.parses(write(operations.apply(module, list(operations.find(module)))))
+    assert not any(word in text for word in ("arith.", "scf.", "tt.load", "tt.call")), "nothing but returns is left"
+
+
+def test_a_function_that_is_called_takes_more_and_its_callers_hand_it_over(asked: Asked) -> None:
+    module = asked.module(LOOP)
+    callee = next(each for each in module.functions if each.symbol == "@twice")
+    key = next(each.key for each in callee.inner() if each.name == "arith.addf")
+    text = asked.parses(write(operations.apply(module, [key])))
+    assert "tt.call @twice(" in text and ": (f32, f32) -> f32" in text
+
+
+def test_a_function_goes_with_the_calls_of_it(asked: Asked) -> None:
+    without = [each for each in each_alone(asked, LOOP, functions.FAMILY) if "@twice" not in each]
+    assert len(without) == 1 and "tt.call" not in without[0]
+
+
+def test_a_body_takes_the_place_of_its_loop(asked: Asked) -> None:
+    texts = each_alone(asked, LOOP, regions.FAMILY)
+    assert any("scf.for" not in text and "tt.load" in text for text in texts)
+    assert sum("scf.if" not in text for text in texts) == 2, "one for each arm"
+
+
+def test_a_loop_carries_less(asked: Asked) -> None:
+    texts = each_alone(asked, LOOP, loops.FAMILY)
+    assert any("-> (tensor<64xf32>)  : i32" in text for text in texts)
+    assert any("-> (i32)  : i32" in text for text in texts)
+
+
+def test_an_operand_stands_for_the_result(asked: Asked) -> None:
+    assert any("arith.select" not in text for text in each_alone(asked, SELECT, forwarding.FAMILY))
+
+
+def test_a_constant_for_what_was_computed(asked: Asked) -> None:
+    assert any("arith.constant true" in text for text in each_alone(asked, SELECT, constants.FAMILY))
+
+
+@pytest.mark.parametrize(
+    ("kind", "said"),
+    [
+        ("i1", "true"),
+        ("i64", "1 : i64"),
+        ("f32", "1.0 : f32"),
+        ("tensor<4xbf16, #b>", "dense<1.0> : tensor<4xbf16, #b>"),
+        ("tensor<2x2xi1>", "dense<true> : tensor<2x2xi1>"),
+        ("!tt.ptr<f32>", ""),
+        ("tensor<4x!tt.ptr<f32>>", ""),
+    ],
+)
+def test_the_text_of_a_constant(kind: str, said: str) -> None:
+    assert constants.value(kind, 1) == said
+
+
+def test_masks_go_the_value_for_masked_lanes_first(asked: Asked) -> None:
+    module = asked.module(LOOP)
+    items = list(operands.FAMILY.find(module))
+    once = operands.FAMILY.apply(module, items)
+    assert "tt.load %arg" not in write(once) and len(list(operands.FAMILY.find(once))) == 1
+    twice = operands.FAMILY.apply(once, list(operands.FAMILY.find(once)))
+    assert list(operands.FAMILY.find(twice)) == [] and asked.parses(write(twice))
+
+
+def test_arguments(asked: Asked) -> None:
+    module = asked.module(SELECT)
+    merged = arguments.MERGED.apply(module, list(arguments.MERGED.find(module)))
+    assert len(list(arguments.MERGED.find(merged))) == 0
+    empty = operations.apply(module, list(operations.find(module)))
+    assert "@s() {" in asked.parses(write(arguments.UNUSED.apply(empty, list(arguments.UNUSED.find(empty)))))
+
+
+def test_a_choice_becomes_a_jump_and_blocks_become_one(asked: Asked) -> None:
+    module = asked.module(JUMPS)
+    (item, *_) = branches.FAMILY.find(module)
+    straight = branches.FAMILY.apply(module, [item])
+    assert "cf.cond_br" not in write(straight)
+    whole = branches.MERGED.apply(straight, list(branches.MERGED.find(straight)))
+    assert "^bb" not in asked.parses(write(whole))
+
+
+def test_the_way_around_an_empty_block(asked: Asked) -> None:
+    module = asked.module(JUMPS)
+    light = operations.apply(module, named(module, "tt.load"))
+    around = branches.EMPTY.apply(light, list(branches.EMPTY.find(light)))
+    assert asked.parses(write(around)).count("^bb") < asked.parses(write(light)).count("^bb")
+
+
+def test_an_argument_of_a_block_goes_with_what_is_handed_over(asked: Asked) -> None:
+    texts = each_alone(asked, JUMPS, arguments.OF_BLOCKS)
+    assert any("cf.br ^bb3\n" in text for text in texts)
+
+
+def test_a_slice_is_returned_or_written_to(asked: Asked) -> None:
+    texts = each_alone(asked, SELECT, slices.FAMILY)
+    assert any("-> !tt.ptr<f32>" in text and "arith.select" in text for text in texts)
+    assert any("tt.store %1, %arg" in text and "tt.load" not in text for text in texts), "at the pointer selected"
+
+
+def test_a_body_as_the_whole_function(asked: Asked) -> None:
+    module = asked.module(LOOP)
+    (loop,) = named(module, "scf.for")
+    item = next(each for each in bodies.FAMILY.find(module) if each[1] == loop)
+    text = asked.parses(write(bodies.FAMILY.apply(module, [item])))
+    assert "scf.for" not in text and "tt.load" in text and "tt.reduce" not in text
+
+
+def test_a_function_returns_less(asked: Asked) -> None:
+    texts = each_alone(asked, LOOP, returns.FAMILY)
+    assert any("tt.call @twice(%4) : (f32) -> ()" in text or ": (f32) -> ()" in text for text in texts)
+
+
+def test_attributes_go_but_not_what_layouts_need(asked: Asked) -> None:
+    module = asked.module(LAID_OUT)
+    names = [name for _, _, name in attributes.FAMILY.find(module)]
+    assert "ttg.target" in names and "ttg.num-warps" not in names
+    module = asked.module(SELECT)
+    text = asked.parses(write(attributes.FAMILY.apply(module, list(attributes.FAMILY.find(module)))))
+    assert "tt." in text and "divisibility" not in text and "public" not in text
+
+
+def test_smaller_tensors_everywhere_at_once(asked: Asked) -> None:
+    texts = each_alone(asked, LOOP, shapes.FAMILY)
+    assert any("tensor<2xf32>" in text and "end = 2 : i32" in text and "64" not in text for text in texts)
+
+
+def test_one_layout_for_another_and_none_at_all(asked: Asked) -> None:
+    module = asked.module(LAID_OUT)
+    merged = [layouts.FAMILY.apply(module, [item]) for item in layouts.FAMILY.find(module)]
+    assert any("#blocked1>" not in write(each) for each in merged)
+    assert ("", "") not in layouts.FAMILY.find(module), "an operation of layouts needs them"
+    key = named(module, "ttg.convert_layout")
+    bare = layouts.FAMILY.apply(operations.apply(module, key), [("", "")])
+    assert "tensor<32x64xf32>" in asked.parses(write(bare))
