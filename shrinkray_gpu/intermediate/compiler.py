@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from shrinkray_gpu.errors import UsageError
+from shrinkray_gpu.errors import LanesLost, UsageError
 from shrinkray_gpu.intermediate.pass_table import PassTable
 from shrinkray_gpu.intermediate.targets import check_target
 from shrinkray_gpu.runner.guarded import MAIN, Guarded
@@ -65,7 +65,6 @@ class IrCompiler:
         if arch:
             check_target(arch)
         self.folder = tempfile.mkdtemp(prefix="shrink-ir-")
-        self.asked = 0
         null = os.open(os.devnull, os.O_RDWR)
         self.link, theirs = socket.socketpair()
         try:
@@ -112,18 +111,22 @@ class IrCompiler:
         """The text in generic form and as people write it, in `texts`; not `parsed` if libtriton refuses it."""
         return self._ask({"ask": "normal", "text": text})
 
-    def run(self, text: str, steps: Sequence[Step], *, snapshots: bool = False) -> Trial:
-        """Parse, verify, run the steps until one fails."""
-        return self._ask({"ask": "try", "text": text, "steps": list(steps), "snapshots": snapshots})
+    def run(self, text: str, steps: Sequence[Step], *, snapshots: bool = False, seconds: int = SECONDS) -> Trial:
+        """Parse, verify, run the steps until one fails, for `seconds` at most."""
+        return self._ask({"ask": "try", "text": text, "steps": list(steps), "snapshots": snapshots}, seconds)
 
     def stages(self, text: str, kind: str, arch: str, options: Mapping[str, Any]) -> Trial:
         """Run the stages of a target from the one that works on such a module: `ttir` or `ttgir`."""
         return self._ask({"ask": "stages", "text": text, "kind": kind, "arch": arch, "options": dict(options)})
 
-    def _ask(self, order: dict[str, Any]) -> Trial:
-        self.asked += 1
-        wire.send(self.link, {**order, "seconds": SECONDS})
-        answer, _ = wire.receive(self.link, SECONDS + 30)
+    def _ask(self, order: dict[str, Any], seconds: int = SECONDS) -> Trial:
+        try:
+            wire.send(self.link, {**order, "seconds": seconds})
+            answer, _ = wire.receive(self.link, seconds + 30)
+        except OSError as error:
+            raise LanesLost(
+                "the process that runs libtriton was ended by something else: repeat the command"
+            ) from error
         told: dict[str, Any] = {}
         steps: list[Step] = []
         for event in answer["events"]:

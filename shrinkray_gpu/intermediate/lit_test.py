@@ -19,7 +19,8 @@ def written(text: str, calls: Sequence[PassCall], fault: IrFault, *, arch: str, 
     lines = [
         f"// RUN: {OPT} %s {flags}",
         f"// Fault: {fault}",
-        f"// Seen with Triton {release} by its Python binding; {_not_run()}. On a wheel: shrink replay FILE",
+        f"// Seen with Triton {release}{f' for {arch}' if arch else ''} by its Python binding; {_not_run()}."
+        " On a wheel: shrink replay FILE",
     ]
     return "\n".join(lines) + "\n" + text.strip() + "\n"
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -10,7 +11,7 @@ from typing import Any
 
 from shrinkray_gpu.errors import FinalCheckFailed, NotReproduced, UsageError
 from shrinkray_gpu.intermediate import lit_test
-from shrinkray_gpu.intermediate.compiler import IrCompiler, Step, Trial, first_error
+from shrinkray_gpu.intermediate.compiler import SECONDS, IrCompiler, Step, Trial, first_error
 from shrinkray_gpu.intermediate.edits import FAMILIES
 from shrinkray_gpu.intermediate.generic_text import NotGeneric, read, write
 from shrinkray_gpu.intermediate.ir_fault import IrFault, fault_in
@@ -20,6 +21,8 @@ from shrinkray_gpu.intermediate.options import IrOptions
 from shrinkray_gpu.intermediate.search import IrSearch, IrTally
 
 Say = Callable[[str], None]
+SHORTEST = 5
+"""Seconds that a try may take at least, beside ten times what the first one took: some loop for ever."""
 
 
 @dataclass(frozen=True)
@@ -81,11 +84,16 @@ def reduce_ir(
         module = _generic(compiler, begun.text, path)
         at_pass = count(module)
 
+        limit = SECONDS
+
         def faults(text: str) -> tuple[bool, bool]:
-            trial = compiler.run(text, begun.steps)
+            trial = compiler.run(text, begun.steps, seconds=limit)
             return trial.parsed, _shows(trial, begun, options)
 
-        if not faults(write(module))[1]:
+        tried = time.monotonic()
+        shows = faults(write(module))[1]
+        limit = min(SECONDS, math.ceil(SHORTEST + 10 * (time.monotonic() - tried)))
+        if not shows:
             raise NotReproduced(f"{path}: the fault is gone once locations and names are: it cannot be reduced as IR")
         search = IrSearch(
             faults,

@@ -14,6 +14,7 @@ from pathlib import Path
 from shrinkray_gpu.attachment.pass_reproducer import NAME, pass_reproducers
 from shrinkray_gpu.calibration import Plan
 from shrinkray_gpu.device import architectures
+from shrinkray_gpu.errors import NotReproduced
 from shrinkray_gpu.intermediate.ir_fault import fault_told
 from shrinkray_gpu.intermediate.lit_test import fault_of
 from shrinkray_gpu.intermediate.options import IrOptions
@@ -36,6 +37,8 @@ def write_second_result(
     place = output.with_suffix(".mlir")
     try:
         _write(end.final.text, plan, place, options, say, stop)
+    except NotReproduced:
+        say(f"no {place.name}, the same fault as IR: no pass of the compiler fails by itself")
     except Exception as error:  # whatever it is: the repro is there
         say(f"no {place.name}, the same fault as IR: {error or type(error).__name__}")
 
