@@ -1,10 +1,14 @@
 """Reductions of Triton's IR: operations, seconds and tries, beside the smallest that was written by hand.
 
     python benchmarks/ir_cases.py [NAME ...] [--seeds N]
+    python benchmarks/ir_cases.py --corpus            the IR of each case of the corpus that fails in a pass
 
 Programs and minima are in benchmarks/ir_cases/; each minimum was committed before a reducer ran on its program. A case
 runs N times, each time with another order of the tries, and the worst of its runs counts. No GPU is needed. Figures:
 benchmarks/results/ir_cases.json.
+
+A case of the corpus is run on the virtual GPU, and the module of the stage that fails is reduced: what a reduction of
+its Python program ends with, without that reduction. Figures: benchmarks/results/ir_corpus.json.
 """
 
 from __future__ import annotations
@@ -16,19 +20,28 @@ import re
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 from typing import Any
 
+import tomlkit
+
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
+from shrinkray_gpu.attachment.pass_reproducer import pass_reproducers  # noqa: E402
+from shrinkray_gpu.errors import ShrinkError  # noqa: E402
 from shrinkray_gpu.intermediate.compiler import IrCompiler  # noqa: E402
 from shrinkray_gpu.intermediate.generic_text import read  # noqa: E402
 from shrinkray_gpu.intermediate.ir_file import read_ir  # noqa: E402
 from shrinkray_gpu.intermediate.model import count  # noqa: E402
 from shrinkray_gpu.intermediate.options import IrOptions  # noqa: E402
 from shrinkray_gpu.intermediate.reduce_ir import check_ir, reduce_ir  # noqa: E402
+from shrinkray_gpu.job import asked  # noqa: E402
+from shrinkray_gpu.job.ready import user_program  # noqa: E402
+from shrinkray_gpu.options import Options  # noqa: E402
+from shrinkray_gpu.start import Start  # noqa: E402
 
 FOLDER = ROOT / "benchmarks" / "ir_cases"
 RESULTS = ROOT / "benchmarks" / "results" / "ir_cases.json"
@@ -68,11 +81,62 @@ def measured(path: Path, seeds: int) -> dict[str, Any]:
     }
 
 
+def reproducer(path: Path, oracle: list[str], arch: str) -> str:
+    """The module that the failing stage of a program began with; empty where the compiler leaves none."""
+    asking = asked.options_of(Options(), {"oracle": tuple(oracle), "arch": arch, "python": sys.executable})
+    program = asked.program_of(path, asking)
+    chosen, asking = asked.oracle_of(asking)
+    with tempfile.TemporaryDirectory() as folder:
+        setup = asked.setup_of(path, Path(folder), asking)
+        plan = user_program(path, program, asking, chosen, setup, lambda text: None).plan(Start(program))
+        try:
+            return next(iter(pass_reproducers(program.text, plan.pool)[0].values()), "")
+        finally:
+            plan.close()
+
+
+def of_corpus(folder: Path) -> dict[str, Any]:
+    """One row; `why` where there is no IR that shows the fault."""
+    case = tomlkit.parse((folder / "case.toml").read_text()).unwrap()
+    arch = case["needs"].get("architecture", "sm_90")
+    row: dict[str, Any] = {"case": folder.name}
+    try:
+        text = reproducer(next(folder.glob("repro*.py")), case["oracle"], arch)
+        if not text:
+            return row | {"why": "the fault comes before or behind the passes"}
+        with tempfile.TemporaryDirectory() as aside:
+            path = Path(aside, "reproducer.mlir")
+            path.write_text(text)
+            return row | reduce_ir(path, IrOptions(python=sys.executable, arch=arch, max_time=60)).to_json()
+    except ShrinkError as error:
+        return row | {"why": str(error).partition(". ")[0]}
+
+
+def corpus() -> None:
+    rows = []
+    for path in sorted((ROOT / "corpus").glob("*/case.toml")):
+        if 'phase = "compile"' in path.read_text():
+            rows.append(of_corpus(path.parent))
+            print(json.dumps(rows[-1]), flush=True)
+    record(ROOT / "benchmarks" / "results" / "ir_corpus.json", {"rows": rows})
+
+
+def record(path: Path, told: dict[str, Any]) -> None:
+    commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], cwd=ROOT, capture_output=True, text=True)
+    about = "Reductions of Triton's IR. By benchmarks/ir_cases.py."
+    whole = {"about": about, "commit": commit.stdout.strip(), "date": time.strftime("%Y-%m-%d"), **told}
+    path.write_text(json.dumps(whole, indent=1) + "\n")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     parser.add_argument("names", nargs="*")
     parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--corpus", action="store_true")
     given = parser.parse_args()
+    if given.corpus:
+        corpus()
+        return
     rows = []
     for path in cases():
         if not given.names or path.stem in given.names:
@@ -81,15 +145,7 @@ def main() -> None:
     print(f"median {statistics.median(row['after'] for row in rows)} operations, "
           f"{statistics.median(row['by hand'] for row in rows)} by hand")  # fmt: skip
     if not given.names:
-        commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], cwd=ROOT, capture_output=True, text=True)
-        told = {
-            "about": "Reductions of Triton's IR, the worst of the seeds of each case. By benchmarks/ir_cases.py.",
-            "commit": commit.stdout.strip(),
-            "date": time.strftime("%Y-%m-%d"),
-            "seeds": given.seeds,
-            "rows": rows,
-        }
-        RESULTS.write_text(json.dumps(told, indent=1) + "\n")
+        record(RESULTS, {"seeds": given.seeds, "rows": rows})
 
 
 if __name__ == "__main__":
