@@ -15,6 +15,8 @@ _FATAL = re.compile(r"^LLVM ERROR: (?P<words>.*)$", re.M)
 _ERROR = re.compile(r"^[^\n]*?\berror: (?P<words>.*)$", re.M)
 _ECHO = re.compile(r"A signal was caught while processing|Failures have been detected while processing")
 """What MLIR says of any pass that fails, after the words that tell why."""
+_CAUGHT = re.compile(r"A signal was caught while processing")
+"""A segmentation fault, which MLIR turns into a failure of its pass."""
 _LOOSE = (
     (re.compile(r"'[^' ]*<[^']*'"), "'_'"),
     (re.compile(r"tensor<[^>]*>"), "tensor<_>"),
@@ -53,7 +55,8 @@ def fault_in(trial: Trial, name: str) -> IrFault | None:
         return told
     if os.WIFSIGNALED(trial.status):
         return IrFault(name, f"signal {signal.Signals(os.WTERMSIG(trial.status)).name}", "")
-    return IrFault(name, "a failure without words", "" if "PassManager" in trial.raised else _loose(trial.raised))
+    kind = "a crash without words" if _CAUGHT.search(trial.said) else "a failure without words"
+    return IrFault(name, kind, "" if "PassManager" in trial.raised else _loose(trial.raised))
 
 
 def fault_told(said: str, name: str) -> IrFault | None:
@@ -64,11 +67,17 @@ def fault_told(said: str, name: str) -> IrFault | None:
     if found := _UNREACHABLE.search(said):
         return IrFault(name, "unreachable", _loose(found["words"]), _file(found["file"]))
     if found := _FATAL.search(said):
-        return IrFault(name, "LLVM error", _loose(found["words"]))
-    for found in _ERROR.finditer(said):
-        if not _ECHO.search(found["words"]):
-            return IrFault(name, "error", _loose(found["words"]))
-    return None
+        # What is fatal may be the same words for each reason, which an error before it tells.
+        reason = _error(said[: found.start()])
+        return IrFault(name, "LLVM error", "; ".join(filter(None, (reason, _loose(found["words"])))))
+    reason = _error(said)
+    return IrFault(name, "error", reason) if reason else None
+
+
+def _error(said: str) -> str:
+    """The first error that is told, without what MLIR says of any pass that fails; empty if there is none."""
+    told = (found["words"] for found in _ERROR.finditer(said) if not _ECHO.search(found["words"]))
+    return next(map(_loose, told), "")
 
 
 def _file(path: str) -> str:

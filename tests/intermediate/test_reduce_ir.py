@@ -152,6 +152,7 @@ def test_an_assertion_ends_a_child_and_not_the_worker(asked: Asked) -> None:
             "cannot do this\nUNREACHABLE executed at /a/b.cpp:12!\n",
             IrFault("p", "unreachable", "cannot do this", "b.cpp"),
         ),
+        ("a.mlir:7:1: error: 'a.b' op fails\nLLVM ERROR: fatal\n", IrFault("p", "LLVM error", "'a.b' op fails; fatal")),
         ("LLVM ERROR: 3 of %12 in tensor<4xf32>\n", IrFault("p", "LLVM error", "_ of %_ in tensor<_>")),
         ("/tmp/a.mlir:3:1: error: 'tt.dot' op has 2 uses\n", IrFault("p", "error", "'tt.dot' op has _ uses")),
         ("a.mlir:1:1: error: Failures have been detected while processing an MLIR pass pipeline\n", None),
