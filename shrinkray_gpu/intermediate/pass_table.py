@@ -64,7 +64,9 @@ class PassTable:
         for parameter in entry["parameters"]:
             said = call.options.get(parameter["option"])
             if said is None:
-                said = _default(parameter, arch)
+                # Releases call the architecture's option by several names.
+                named = next((call.options[name] for name in _ARCHES if name in call.options), arch)
+                said = _default(parameter, named.rpartition(":")[2])
             arguments.append(_value(said, parameter["kind"], call))
         return entry["place"], entry["function"], tuple(arguments)
 

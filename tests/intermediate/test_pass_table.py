@@ -59,6 +59,11 @@ def test_what_a_run_line_leaves_out_is_the_target_s(asked: Asked) -> None:
     assert table.step(call, "sm_90")[2] == ("cuda:90", 4, 32, 1)
 
 
+def test_another_release_s_name_for_the_architecture(asked: Asked) -> None:
+    step = asked.compiler.table.step(PassCall("convert-triton-amdgpu-to-llvm", {"gfx-arch": "gfx950"}), "")
+    assert step[2][0] == "gfx950"
+
+
 def test_an_unknown_pass_is_one_line(asked: Asked) -> None:
     with pytest.raises(UsageError, match="has no pass tritongpu-coalesc .*did you mean tritongpu-coalesce"):
         asked.compiler.table.step(PassCall("tritongpu-coalesc"), "")

@@ -86,7 +86,9 @@ class _Recorder:
     def _run(self, module: Any) -> None:
         steps, self.waiting = self.waiting, []
         for place, function, arguments in steps:
-            self.tell({"step": [place, function, arguments], "before": module_text.pretty(module), "ran": False})
+            # What is no plain value, as in releases before 3.6, cannot be told: such a pass runs here only.
+            plain = [each if isinstance(each, (str, int, bool)) else None for each in arguments]
+            self.tell({"step": [place, function, plain], "before": module_text.pretty(module), "ran": False})
             manager = self.lib.ir.pass_manager(self.ctx)
             self.original[place, function](manager, *arguments)
             try:
