@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import click
 
+from shrinkray_gpu.cli import project_settings
 from shrinkray_gpu.cli.interrupt import Interrupt
+from shrinkray_gpu.cli.json_lines import print_event
 from shrinkray_gpu.cli.screen import Screen
-from shrinkray_gpu.cli.words import settings
+from shrinkray_gpu.cli.words import chosen_python, print_answer, settings
 from shrinkray_gpu.errors import UsageError
-from shrinkray_gpu.intermediate.ir_replay import Replayed, replay_ir
+from shrinkray_gpu.events import Checked, Finished, nobody, saying
+from shrinkray_gpu.intermediate.ir_replay import ReplayedIr, replay_ir
 from shrinkray_gpu.intermediate.options import IrOptions
 from shrinkray_gpu.intermediate.pass_table import PassCall, read_run_line
 from shrinkray_gpu.intermediate.reduce_ir import IrResult, check_ir, reduce_ir
@@ -38,16 +40,24 @@ EVERY = 5.0
 """Seconds between two lines that tell how far the search is."""
 
 
-def reduce_case(file: Path, args: Sequence[str], given: Mapping[str, Any], say: Screen, interrupt: Interrupt) -> None:
+def reduce_case(
+    file: Path, args: Sequence[str], given: Mapping[str, Any], screen: Screen, interrupt: Interrupt
+) -> None:
     """Reduce the file, write the result, and tell; with `--check`, only tell whether a pass fails."""
-    options = _options(file, args, given)
+    hear = print_event if given["as_json"] else nobody
+    say = saying(screen, hear)
+    options = _options(file, args, given, say)
     output = (given["output"] or file.with_name(f"repro_{file.stem}.mlir")).absolute()
     if output.is_dir():
         raise UsageError(f"{output} is a folder: name a file with --output")
     if output == file.absolute():
         raise UsageError(f"--output {output} is FILE itself: choose another")
     if given["only_check"]:
-        click.echo(f"{file} shows {check_ir(file, options)}")
+        spec = str(check_ir(file, options))
+        screen.close()
+        hear(Checked(str(file), spec))
+        if not given["as_json"]:
+            click.echo(f"{file} shows {spec}")
         return
     if not os.access(output.parent, os.W_OK):
         raise UsageError(f"cannot write {output}: {output.parent} is no folder that can be written. Choose another")
@@ -61,14 +71,13 @@ def reduce_case(file: Path, args: Sequence[str], given: Mapping[str, Any], say: 
             say(f"{operations} operations, {tally.tries} tries")
 
     result = reduce_ir(file, options, say=say, stop=interrupt.asked, shown=shown)
-    say.close()
+    screen.close()
     try:
         output.write_text(result.text, encoding="utf-8")
     except OSError as error:
         raise UsageError(f"cannot write {output}: {error.strerror}. Choose another place") from error
-    if given["as_json"]:
-        click.echo(json.dumps({**result.to_json(), "output": str(output)}))
-    else:
+    hear(Finished({**result.to_json(), "output": str(output)}))
+    if not given["as_json"]:
         tell(result, file, output)
     if interrupt.count:
         sys.exit(130)
@@ -87,26 +96,27 @@ def tell(result: IrResult, file: Path, output: Path) -> None:
 
 def replay_case(file: Path, given: Mapping[str, Any]) -> int:
     """Run the passes of a result again with each interpreter. Returns 0 if the fault is still there everywhere."""
-    pythons = [interpreter_path(python) for python in dict.fromkeys(given["pythons"])] or [sys.executable]
-    found: list[Replayed] = []
+    pythons = [interpreter_path(python) for python in dict.fromkeys(given["pythons"])]
+    pythons = pythons or [chosen_python(None, file)]
+    found: list[ReplayedIr] = []
     for python in pythons:
         check_python(python)
         environment = {**os.environ, **settings(given["env"])}
         found.append(replay_ir(file, IrOptions(python=python, environment=environment, arch=given["arch"] or "")))
     if given["as_json"]:
-        click.echo(json.dumps([each.to_json() for each in found], indent=1))
+        print_answer([each.to_json() for each in found])
     else:
         for each in found:
             click.echo(f"Triton {each.release}: {each}")
     return 0 if all(each.outcome == "still faults" for each in found) else 1
 
 
-def _options(file: Path, args: Sequence[str], given: Mapping[str, Any]) -> IrOptions:
-    unfit = [name for name in _OF_PROGRAMS if given.get(name)]
+def _options(file: Path, args: Sequence[str], given: Mapping[str, Any], say: Callable[[str], None]) -> IrOptions:
+    unfit = [name for name in _OF_PROGRAMS if given.get(name) and name not in project_settings.taken()]
     if unfit:
         option = {"controls": "control", "skip": "skip-pass", "zipped": "zip"}.get(unfit[0], unfit[0])
         raise UsageError(f"--{option.replace('_', '-')} is for programs, and {file} is IR: leave it out")
-    python = interpreter_path(given["python"])
+    python = chosen_python(given["python"], file, say)
     check_python(python)
     return IrOptions(
         python=python,

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import click
+from click.core import ParameterSource
 
 from shrinkray_gpu.errors import UsageError
 
@@ -72,6 +73,15 @@ class ProjectSettings:
 def may_have(command: click.Command) -> bool:
     """Whether the command has an option that may be set."""
     return bool(_by_name(command))
+
+
+def taken() -> set[str]:
+    """The parameters of the command at work that have their values from there."""
+    context = click.get_current_context()
+    # `shrink check` hands its parameters on.
+    typed = context if context.parent is None or isinstance(context.parent.command, click.Group) else context.parent
+    names = (each.name or "" for each in context.command.params)
+    return {name for name in names if typed.get_parameter_source(name) is ParameterSource.DEFAULT_MAP}
 
 
 def find(folder: Path) -> ProjectSettings | None:

@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
-from click.core import ParameterSource
 
 from shrinkray_gpu.cli import project_settings, sandbox
 from shrinkray_gpu.cli.interrupt import Interrupt
@@ -232,7 +231,7 @@ def reduce_command(
     if file is not None and module is None and holds_ir(file):
         from shrinkray_gpu.cli.ir_case import reduce_case
 
-        return reduce_case(file, args, given, say, interrupt)
+        return reduce_case(file, args, given, screen, interrupt)
     if given["passes"]:
         raise UsageError("--pass is for IR (.ttir, .ttgir, .mlir), and a program names no passes: leave it out")
     try:
@@ -316,13 +315,11 @@ check_command = _Check(
 
 def _tell_settings(say: Callable[[str], None]) -> None:
     """Which options come from pyproject.toml."""
-    context, project = click.get_current_context(), project_settings.find(Path.cwd())
-    # `shrink check` hands its parameters on.
-    typed = context if context.parent is None or isinstance(context.parent.command, click.Group) else context.parent
-    named = {name.lstrip("-"): each.name or "" for each in context.command.params for name in each.opts}
-    taken = {name for name in named if typed.get_parameter_source(named[name]) is ParameterSource.DEFAULT_MAP}
+    project, taken = project_settings.find(Path.cwd()), project_settings.taken()
     if project is not None and taken:
-        said = ", ".join(f"{name} {value}" for name, value in project.values.items() if name in taken)
+        params = click.get_current_context().command.params
+        named = {name.lstrip("-"): each.name for each in params for name in each.opts}
+        said = ", ".join(f"{name} {value}" for name, value in project.values.items() if named.get(name) in taken)
         say(f"from {project.file}: {said}")
 
 

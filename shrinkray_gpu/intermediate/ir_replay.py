@@ -15,7 +15,7 @@ from shrinkray_gpu.intermediate.options import IrOptions
 
 
 @dataclass(frozen=True)
-class Replayed:
+class ReplayedIr:
     """What one release does with it."""
 
     release: str
@@ -30,7 +30,7 @@ class Replayed:
         return {"triton": self.release, "outcome": self.outcome, "why": self.why}
 
 
-def replay_ir(path: Path, options: IrOptions) -> Replayed:
+def replay_ir(path: Path, options: IrOptions) -> ReplayedIr:
     """Run the passes of its `RUN:` line. Raises UsageError where the file is none that can be run here."""
     file = read_ir(path)
     if not file.passes:
@@ -41,15 +41,15 @@ def replay_ir(path: Path, options: IrOptions) -> Replayed:
         try:
             steps = [compiler.table.step(call, options.arch) for call in file.passes]
         except UsageError as error:
-            return Replayed(release, "format changed", str(error))
+            return ReplayedIr(release, "format changed", str(error))
         trial = compiler.run(file.text, steps)
         if not trial.parsed:
-            return Replayed(release, "format changed", f"it does not parse: {first_error(trial)}")
+            return ReplayedIr(release, "format changed", f"it does not parse: {first_error(trial)}")
         if trial.done:
-            return Replayed(release, "fixed", "all passes go through")
+            return ReplayedIr(release, "fixed", "all passes go through")
         fault = fault_in(trial, compiler.table.call(steps[max(trial.step, 0)]).name)
     if fault is None:
-        return Replayed(release, "changed fault", "a pass did not end in time")
+        return ReplayedIr(release, "changed fault", "a pass did not end in time")
     if told and told != str(fault):
-        return Replayed(release, "changed fault", str(fault))
-    return Replayed(release, "still faults", str(fault))
+        return ReplayedIr(release, "changed fault", str(fault))
+    return ReplayedIr(release, "still faults", str(fault))

@@ -160,7 +160,6 @@ def _reduced(
                 hear(Phase("verdict"))
                 told = whose(ready, given, end.comparison, known, say)
             write_second_result(end, ready.plan, output, options, say=say, stop=stop)
-            told = whose(ready, given, end.comparison, known, say) if options.report and not stop() else Whose()
             judged = time.monotonic()
             if options.report and end.final.stands and reduction.ended in ("done", "out of time") and not stop():
                 hear(Phase("report"))

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from shrinkray_gpu.events import printed_result
 from tests.e2e.command import refused, shrink
 from tests.intermediate.programs import LOOP, SELECT
 
@@ -37,10 +38,11 @@ def test_a_crash_becomes_a_lit_test_that_replays(crash: Path) -> None:
 
 def test_json_and_check(crash: Path) -> None:
     said = shrink("crash.ttir", "--arch", "gfx942", "--json", cwd=crash, report=True)
-    told = json.loads(said.out)
+    told = printed_result(said.out)
     assert told["operations"] == [5, 1] and told["pass"] == "tritonamdgpu-canonicalize-pointers"
     assert Path(told["output"]) == crash / "repro_crash.mlir" and Path(told["output"]).is_file()
-    only = shrink("check", "crash.ttir", "--arch", "gfx942", cwd=crash, report=True)
+    (crash / "pyproject.toml").write_text("[tool.shrink]\njobs = 1\narch = 'gfx942'\n")
+    only = shrink("check", "crash.ttir", cwd=crash, report=True)
     assert only.code == 0 and "shows tritonamdgpu-canonicalize-pointers" in only.out
 
 
