@@ -86,3 +86,11 @@ def test_mismatch_asks_for_a_failing_check(tmp_path: Path) -> None:
     )
     said = shrink("failing.py", *OUTSIDE, "--check", "--oracle", "mismatch", cwd=tmp_path)
     assert said.code == 3 and "no check of tensors that a kernel wrote was seen to fail" in said.message, said
+
+
+def test_a_stale_result_is_followed_too(tmp_path: Path) -> None:
+    given, once = "Head(dim, context)(q, k)", "kept[0] if kept else kept.append(Head(dim, context)(q, k)) or kept[0]"
+    stale = SCORES.replace(given, once).replace("((1, 8), (24, 30))", "((1, 8), (1, 8))")
+    (tmp_path / "failing.py").write_text(stale.replace("for dim, context", "kept = []\nfor dim, context"))
+    said = shrink("failing.py", *OUTSIDE, "--check", "--oracle", "mismatch", cwd=tmp_path)
+    assert said.code == 0, said

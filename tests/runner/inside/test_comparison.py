@@ -11,7 +11,7 @@ import pytest
 pytest.importorskip("torch")
 pytest.importorskip("triton")
 
-from shrinkray_gpu.runner.inside.compare.comparison import AGAINST, SAVE
+from shrinkray_gpu.runner.inside.compare.comparison import AGAINST, GOES_ON, SAVE
 from tests.runner.inside.forked import forked
 from tests.runner.inside.test_watchers import candidate, run
 
@@ -143,6 +143,15 @@ def test_a_case_draws_the_same_without_those_before_it(tmp_path: Path) -> None:
         assert SCRIPT.endswith("x = torch.randn(12)\nactual, expected = twice(x), x * 3\n")
         check = f"{passes}\n{case}assert torch.allclose(actual, expected)"
         assert moved(tmp_path, f"{passes}\n{case}", "", check) == "", passes
+
+
+def test_a_result_of_the_case_before_is_stale_only_where_draws_go_on(tmp_path: Path) -> None:
+    stale = "import functools\ntwice_kept = functools.lru_cache(lambda shape: twice(x))\n"
+    case = "x = torch.randn(12)\nassert torch.allclose(twice_kept(x.shape), x * 2)\n"
+    stale = stale.replace("import functools", "import functools\nassert torch.allclose(actual, x * 2)")
+    assert checked(tmp_path, stale + case + case)["exit"] == 0
+    report = checked(tmp_path, stale + case + case, SAVE + str(tmp_path / "kept"), GOES_ON)
+    assert report["exit"] == 1 and report["comparison"]["kernels"] == ["rows"]
 
 
 def test_a_side_may_be_rounded_otherwise(tmp_path: Path) -> None:

@@ -26,6 +26,8 @@ Record = Dict[str, Any]
 
 SAVE, AGAINST = "comparison to ", "comparison with "
 """In `wants`, before the path of a recording."""
+GOES_ON = "comparison of draws that go on"
+"""In `wants`: no case draws what one before it drew; see `Provenance.anew`."""
 TESTS = (
     *("assert_allclose", "assert_array_equal", "assert_array_almost_equal", "assert_almost_equal", "assert_equal"),
 )
@@ -42,8 +44,10 @@ def asked(wants: Any, what: str) -> str:
 class CheckObserver:
     """At work from now on, until `end`."""
 
-    def __init__(self, save: str, against: str, log: Any, apart: Optional[float] = None) -> None:
-        self.save, self.against, self.apart = save, against, apart
+    def __init__(
+        self, save: str, against: str, log: Any, apart: Optional[float] = None, anew: bool = True
+    ) -> None:
+        self.save, self.against, self.apart, self.anew = save, against, apart, anew
         self.brought_nearer = 0
         """How often two sides that are compared were brought nearer to each other; see `Provenance.apart`."""
         self.trouble = ""
@@ -116,7 +120,7 @@ class CheckObserver:
 
     def _torch(self, torch: Any) -> None:
         torch.manual_seed(SEED)
-        self.provenance = Provenance(torch, self.apart)
+        self.provenance = Provenance(torch, self.apart, self.anew)
         self._mode = self.provenance.mode()
         self._mode.__enter__()
         for name in ("numpy", "__array__", "tolist"):

@@ -73,8 +73,11 @@ _NOTHING = _Origin()
 class Provenance:
     """Of all tensors of a program, as far as operations and launches are told here."""
 
-    def __init__(self, torch: Any, apart: Optional[float] = None) -> None:
+    def __init__(self, torch: Any, apart: Optional[float] = None, anew: bool = True) -> None:
         self.torch = torch
+        self.anew = anew
+        """Whether what is drawn after a check is what was drawn before it: cases that come one after another draw the
+        same then, whether or not those before are there."""
         self.apart = apart
         """What is left of the distance between two tensors that are compared, of which one comes from a launch; None:
         all of it."""
@@ -91,8 +94,7 @@ class Provenance:
         self.escaped: List[Any] = []
         """Tensors whose values Python or NumPy got, the last `MOST` of those that come from a launch."""
         self._drawn: Counter[str] = Counter()
-        """How often each was drawn, or made, since the host last checked what a launch wrote: cases that come one after
-        another draw the same, whether or not those before are there."""
+        """How often each was drawn, or made, so far; see `anew`."""
         self._before: Any = None
         """The one whose values they got before."""
         self._origins: Dict[int, _Origin] = {}
@@ -186,8 +188,8 @@ class Provenance:
         return "%s %s, %d" % (name, shapes, self._drawn["made " + name + shapes])
 
     def _seed(self, name: str, args: Any) -> None:
-        """What is drawn hangs on the shape, and on how often that was drawn since the last check: a draw less elsewhere
-        changes no other."""
+        """What is drawn hangs on the shape, and on how often that was drawn before: a draw less elsewhere changes no
+        other."""
         shapes = [tuple(each.shape) if isinstance(each, self.torch.Tensor) else each for each in args]
         key = "%s %r" % (name, shapes)
         self._drawn[key] += 1
@@ -235,7 +237,7 @@ class Provenance:
                 if tensor.numel() == actual.numel() and self._is_same(tensor, actual):
                     seen = self._alone(name, tensor)._replace(actual=actual, expected=expected)
                     self.checks = [*self.checks, seen][-MOST:]
-                    self._drawn.clear()
+                    self._begin_case()
                     if self.apart is None or actual.numel() != expected.numel():
                         return one, other
                     nearer = self.nearer(actual, expected)
@@ -268,11 +270,15 @@ class Provenance:
             del self._comparisons[old]  # which holds its tensors in memory
         return _Origin(comparisons=frozenset((self._made,)))
 
+    def _begin_case(self) -> None:
+        if self.anew:
+            self._drawn.clear()
+
     def _decided(self, origin: _Origin) -> None:
         for number in sorted(origin.comparisons):
             found = self._comparisons.get(number)
-            if found is not None and found.kernels:
-                self._drawn.clear()
+            if found is not None and found.kernels and found.expected is not None:
+                self._begin_case()
             if found is not None and (found.expected is not None or found.operation not in (*READS, VALUES)):
                 self.checks = [*self.checks, found][-MOST:]
             elif found is not None:

@@ -21,7 +21,8 @@ def watch(candidate: WatchedCandidate) -> Iterator[None]:
     from ..compare import comparison
 
     save, against = (comparison.asked(wants, what) for what in (comparison.SAVE, comparison.AGAINST))
-    observer = comparison.CheckObserver(save, against, candidate.log, float(apart) if apart else None)
+    nearer, anew = float(apart) if apart else None, comparison.GOES_ON not in wants
+    observer = comparison.CheckObserver(save, against, candidate.log, nearer, anew)
     candidate.when_ended(observer.look)
     try:
         yield
