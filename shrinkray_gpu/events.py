@@ -100,7 +100,7 @@ class Best(Event):
 
     name = "best"
     path: str
-    """The file that has it. The file is whole at every moment."""
+    """The file that has it, or will in a moment: it is written aside. The file is whole at every moment."""
     lines: int
     """Its non-blank lines."""
     tokens: int

@@ -54,7 +54,7 @@ def text(dossier: Dossier, scrub: Scrubber) -> str:
     for made_of in (fenced, code, cell):
         environment.filters[made_of.__name__] = _filter(made_of, scrub)
     environment.filters["shell"] = shlex.quote
-    made = environment.get_template("ISSUE.md.j2").render(facts(dossier))
+    made = environment.get_template("ISSUE.md.j2").render(facts(dossier, scrub))
     return _spaced(made)
 
 
@@ -77,11 +77,12 @@ def has_page() -> bool:
     return importlib.util.find_spec("pygments") is not None
 
 
-def facts(dossier: Dossier) -> dict[str, Any]:
+def facts(dossier: Dossier, scrub: Scrubber) -> dict[str, Any]:
     """What both the issue and the page say, in words."""
     seen, tried = dossier.evidence, [dossier.trials.control, *_changed(dossier)]
     results, spec = [_result(row) for row in dossier.trials.rows], dossier.told.get("spec", "")
     ptx, run = dossier.code.stages.get("ptx", ""), seen.run
+    searched = terms(seen.fault, spec, scrub)
     return {
         "d": dossier,
         "seen": seen,
@@ -98,8 +99,8 @@ def facts(dossier: Dossier) -> dict[str, Any]:
         "change": change(dossier),
         "deciding": [one for one in results if one["row"].matters],
         "idle": [_short(one["row"].name) for one in results if one["row"].matters is False],
-        "search_terms": terms(seen.fault, spec),
-        "search_link": search_link(dossier.form, seen.fault, spec),
+        "search_terms": searched,
+        "search_link": search_link(dossier.form, searched),
         "fixed": next(filter(None, map(_FIXED.search, dossier.told.get("known", ()))), None),
         "assembling": _ptxas_command(ptx, dossier.name),
         "record": seen.findings[0].record.device_text if seen.findings else "",

@@ -68,7 +68,7 @@ def text(dossier: Dossier, scrub: Scrubber, *, files: Mapping[str, bytes]) -> st
     marked = frozenset({place.line}) if place is not None and own else frozenset()
     rows = dossier.text.splitlines()
     numbers = [number if number in linked else 0 for number in range(1, len(rows) + 1)]
-    told = facts(dossier)
+    told = facts(dossier, scrub)
     above = next((at for at, row in enumerate(rows) if row.strip() and not row.startswith("#")), 0)
     return environment.get_template("report.html.j2").render(
         **told,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -46,15 +47,20 @@ def submission(issue: Path) -> Submission:
     if mark is None or mark.group(1) not in FORMS or title is None:
         why = "its first line is no title" if title is None else "its last line does not say for which project it is"
         raise UsageError(f"{issue} is not what shrink report writes ({why}): shrink report FOLDER makes it anew")
+    head, unlikely = _plain(title.group(1)), _UNLIKELY.search(text)
     form, whole = FORMS[mark.group(1)], _MARK.sub("", text[title.end() :]).strip()
     short = f"{_DETAILS.sub('', whole).strip()}\n\n{_LEFT_OUT}"
     choices = [(whole, ""), (short, "what is folded in ISSUE.md"), (_PASTE, "the text of ISSUE.md")]
     if form.template:
         choices = [("", "the text of ISSUE.md, since its form takes no more than a title from a link")]
-    fits = (each for each in choices if len(_url(form, title.group(1), each[0])) <= LONGEST)
+    fits = (each for each in choices if len(_url(form, head, each[0])) <= LONGEST)
     body, left = next(fits, choices[-1])
-    unlikely = _UNLIKELY.search(text)
-    return Submission(form, title.group(1), body, left, unlikely.group(1).replace("**", "") if unlikely else "")
+    return Submission(form, head, body, left, _plain(unlikely.group(1)).replace("**", "") if unlikely else "")
+
+
+def _plain(markdown: str) -> str:
+    """A line of ISSUE.md as it is to be read: a title is no Markdown."""
+    return html.unescape(markdown).replace("\u200b", "")
 
 
 def _url(form: Form, title: str, body: str) -> str:

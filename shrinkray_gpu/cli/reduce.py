@@ -228,6 +228,8 @@ def reduce_command(
     say = saying(screen, hear or nobody)
     interrupt = Interrupt(screen, as_json=given["as_json"])
     progress: Progress | None = None
+    best: Path | None = None
+    _tell_settings(say)
     if file is not None and module is None and holds_ir(file):
         from shrinkray_gpu.cli.ir_case import reduce_case
 
@@ -235,7 +237,6 @@ def reduce_command(
     if given["passes"]:
         raise UsageError("--pass is for IR (.ttir, .ttgir, .mlir), and a program names no passes: leave it out")
     try:
-        _tell_settings(say)
         options = _options(args, given, chosen_python(given["python"], file, say))
         from shrinkray_gpu.cli.progress import Progress
         from shrinkray_gpu.cli.summary import tell
@@ -272,12 +273,15 @@ def reduce_command(
     except OSError as error:
         if error.errno not in NO_ROOM:
             raise
+        whole = f"the best so far, if any, is whole in {best}" if best is not None else "nothing was reduced yet"
         fail(
-            f"cannot write any more ({error.strerror}); the best so far, if any, is whole in {best}. Make room and go "
-            "on with the same command and --resume, or choose another place with --output",
+            f"cannot write any more ({error.strerror}); {whole}. Make room and go on with the same command and "
+            "--resume, or choose another place with --output",
             2,
         )
     except KeyboardInterrupt:
+        if best is None:
+            fail("interrupted before the search began; nothing is lost", 130)
         fail(f"interrupted; the best so far is {best}. Go on with the same command and --resume", 130)
     if hear is None:
         tell(result, file, options.command)
@@ -313,13 +317,18 @@ check_command = _Check(
 )
 
 
+_OF_ENVIRONMENT = frozenset({"env", "control-env"})
+"""Options whose values may be secrets."""
+
+
 def _tell_settings(say: Callable[[str], None]) -> None:
     """Which options come from pyproject.toml."""
     project, taken = project_settings.find(Path.cwd()), project_settings.taken()
     if project is not None and taken:
         params = click.get_current_context().command.params
         named = {name.lstrip("-"): each.name for each in params for name in each.opts}
-        said = ", ".join(f"{name} {value}" for name, value in project.values.items() if named.get(name) in taken)
+        words = {name: name if name in _OF_ENVIRONMENT else f"{name} {value}" for name, value in project.values.items()}
+        said = ", ".join(word for name, word in words.items() if named.get(name) in taken)
         say(f"from {project.file}: {said}")
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import click
 
-from shrinkray_gpu.cli import sandbox
+from shrinkray_gpu.cli import project_settings, sandbox
 from shrinkray_gpu.cli.words import (
     CONTEXT,
     OneLineComplaints,
@@ -81,7 +81,7 @@ def _bisect(case: str, **given: Any) -> None:
     Exit codes: 0 found or told why not, 2 usage.
     """
     rest = replay_command.make_context("shrink replay", [], parent=click.get_current_context()).params
-    sys.exit(_replay(given.pop("corpus"), {**rest, **given, "bisected": case}, ()))
+    sys.exit(_replay(given.pop("corpus"), {**rest, **given, "sandbox": None, "bisected": case}, ()))
 
 
 bisect_command = OneLineComplaints(
@@ -108,10 +108,12 @@ def _replay(corpus: Path, given: dict[str, Any], words: tuple[str, ...]) -> int:
         if path is not None and not os.access(path.absolute().parent, os.W_OK):
             raise UsageError(f"cannot write {path}: {path.parent} is no folder that can be written. Choose another")
     pythons = [interpreter_path(python) for python in dict.fromkeys(given["pythons"])]
-    pythons = pythons or [chosen_python(None, corpus / "case", say)]
+    pythons = pythons or [chosen_python(None, corpus, say)]
     tritons = releases(given["tritons"])
     if len(pythons) > 1 and (tritons or given["bisected"]):
         raise UsageError("another Triton is installed beside one interpreter: give --python once")
+    if given["bisected"] and "sandbox" in project_settings.taken():
+        given = {**given, "sandbox": None}
     if given["sandbox"] is not None:
         if given["bisected"]:
             raise UsageError("--bisect installs releases on its way, and --sandbox has no network: leave one out")

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import difflib
+import itertools
 import json
 import os
 import re
 import select
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, TextIO, TypeVar
 
@@ -36,6 +37,11 @@ _RANGE = re.compile(r"  \[x[<>=]+[\d.]+\]|; [\d.]*<?=?x[<>=]+[\d.]+(?=\])|  \[[\
 """Which numbers click takes, as it writes that."""
 
 
+def _own(args: Sequence[str]) -> Iterator[str]:
+    """The words before those that only the program gets."""
+    return itertools.takewhile(lambda word: word != "--" and (word[:2] != "-m" or word[:3] == "--m"), args)
+
+
 class _InProject(click.UsageError):
     """Something is wrong in pyproject.toml, and not in the words of the command line."""
 
@@ -51,7 +57,7 @@ class OneLineComplaints(click.Command):
     def make_context(
         self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
     ) -> click.Context:
-        if not (isinstance(self, click.Group) or extra.get("resilient_parsing") or {"-h", "--help"} & set(args)):
+        if not (isinstance(self, click.Group) or extra.get("resilient_parsing") or {"-h", "--help"} & set(_own(args))):
             extra = {"default_map": self._project_defaults(parent), **extra}
         return super().make_context(info_name, args, parent, **extra)
 

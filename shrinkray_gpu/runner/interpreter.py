@@ -29,7 +29,7 @@ def interpreter_for(program: Path, variables: Mapping[str, str]) -> tuple[str, s
     Ours, if it has torch or Triton. Else, as `uv tool` and pipx install us apart from everything: the first environment
     with torch of those that are active by `variables`, or lie beside the program or above it; or the first of them.
     """
-    if any(find_spec(name) for name in ("torch", "triton")):
+    if any(map(_is_installed, ("torch", "triton"))):
         return sys.executable, ""
     found = list(environments(program, variables))
     for folder, where in sorted(found, key=lambda each: not _has_torch(each[0])):
@@ -38,6 +38,15 @@ def interpreter_for(program: Path, variables: Mapping[str, str]) -> tuple[str, s
             "names another one"
         )
     return sys.executable, ""
+
+
+def _is_installed(name: str) -> bool:
+    """Whether our own environment has the module: not a folder of that name in the working directory, where
+    `python -m` looks first."""
+    found, here = find_spec(name), os.getcwd()
+    if found is None or found.origin is None:
+        return False
+    return os.path.dirname(os.path.dirname(found.origin)) != here or sys.path.count(here) > 1
 
 
 def environments(program: Path, variables: Mapping[str, str]) -> Iterator[tuple[Path, str]]:

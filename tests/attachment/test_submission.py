@@ -7,6 +7,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
+from shrinkray_gpu.attachment.markdown import prose
 from shrinkray_gpu.attachment.submission import LONGEST, submission
 from shrinkray_gpu.errors import UsageError
 
@@ -37,6 +38,13 @@ def test_a_link_holds_what_it_has_room_for(tmp_path: Path, body: str, kept: str,
     assert made.url.startswith("https://github.com/triton-lang/triton/issues/new?title=")
     got = fields(made.url)
     assert got["title"] == "crash & #1, Triton 3.7.1" and got["body"].startswith(kept) and "<!--" not in got["body"]
+
+
+def test_a_title_is_no_markdown(tmp_path: Path) -> None:
+    path, title = issue(tmp_path, "it"), "'!tt.ptr<f32>' and a `cut, @x"
+    path.write_text(path.read_text().replace("crash & #1", prose(title)))
+    assert prose(title) != title
+    assert fields(submission(path).url)["title"] == f"{title}, Triton 3.7.1"
 
 
 def test_a_form_that_cannot_be_filled_in_gets_its_title(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ from shrinkray_gpu.cli.main import COMMANDS
 from shrinkray_gpu.cli.project_settings import find
 from tests.e2e.command import refused, shrink
 
+CORPUS = Path(__file__).parents[2] / "corpus"
 REDUCE = main.command("reduce")
 
 
@@ -108,3 +109,24 @@ def test_what_comes_from_there_is_told(tmp_path: Path) -> None:
     said = shrink("check", "failing.py", cwd=tmp_path)
     assert said.code == 0 and "exception:IndexError" in said.out
     assert f"from {tmp_path / 'pyproject.toml'}: jobs 1, timeout 77" in said.err, said.err
+
+
+def test_of_the_environment_no_values_are_told(tmp_path: Path) -> None:
+    (tmp_path / "pyproject.toml").write_text('[tool.shrink]\nenv = ["HF_TOKEN=hf_abcdefgh1234"]\n')
+    (tmp_path / "failing.py").write_text("raise KeyError('x')\n")
+    said = shrink("failing.py", "--check", "--oracle", "exception:KeyError", cwd=tmp_path)
+    assert said.code == 0 and "pyproject.toml: env" in said.err and "hf_abcdefgh" not in said.out + said.err
+
+
+def test_help_of_the_program_is_not_ours(tmp_path: Path) -> None:
+    (tmp_path / "pyproject.toml").write_text('[tool.shrink]\nenv = ["OF_PROJECT=1"]\n')
+    text = "import os, sys\nassert sys.argv[1:] == ['-h', '8']\nos.environ['OF_PROJECT']\n[][0]\n"
+    (tmp_path / "failing.py").write_text(text)
+    said = shrink("failing.py", "--check", "--oracle", "exception:IndexError", "--", "-h", "8", cwd=tmp_path)
+    assert said.code == 0, said
+
+
+def test_a_bisection_needs_network(tmp_path: Path) -> None:
+    (tmp_path / "pyproject.toml").write_text('[tool.shrink]\nsandbox = "bwrap"\n')
+    said = refused("bisect", "no_such_case", "--corpus", str(CORPUS), cwd=tmp_path)
+    assert said.code == 2 and "no_such_case" in said.message, said

@@ -26,6 +26,20 @@ def without_torch(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(interpreter, "find_spec", lambda name: None)
 
 
+def test_a_folder_of_that_name_where_we_stand_is_not_installed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = environment(tmp_path / ".venv", torch=True)
+    for name, file in (("rings", "__init__.py"), ("spaces", "notes.txt")):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / file).write_text("")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    real = interpreter.find_spec
+    monkeypatch.setattr(interpreter, "find_spec", lambda name: real({"torch": "rings", "triton": "spaces"}[name]))
+    assert interpreter.interpreter_for(tmp_path / "failing.py", {})[0] == str(made / "bin" / "python")
+
+
 def test_ours_if_it_has_torch(tmp_path: Path) -> None:
     pytest.importorskip("torch")
     environment(tmp_path / ".venv", torch=True)
