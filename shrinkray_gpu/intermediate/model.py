@@ -6,9 +6,12 @@ value has a key of its own, whatever scope its name stood in.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+_BARE = re.compile(r"[A-Za-z_][\w$.]*", re.ASCII)
+"""A name that MLIR prints without quotes behind @."""
 FUNCTION = "function_type"
 """The property that makes an operation a function."""
 
@@ -45,9 +48,10 @@ class Operation:
 
     @property
     def symbol(self) -> str:
-        """How a call names it: `@name`; empty if it has no name."""
-        name = self.setting("sym_name").strip('"')
-        return f"@{name}" if name else ""
+        """How a call names it: `@name`, or `@"a name"` where it needs quotes; empty if it has no name."""
+        quoted = self.setting("sym_name")
+        name = quoted[1:-1]
+        return f"@{name if _BARE.fullmatch(name) else quoted}" if name else ""
 
     def setting(self, name: str) -> str:
         """The text of a property; empty if it has none of this name."""

@@ -6,6 +6,7 @@ a second and may disturb the next. A try here takes milliseconds in a fork of it
 
 from __future__ import annotations
 
+import hashlib
 import random
 import time
 from collections.abc import Callable, Hashable, Iterable, Sequence
@@ -35,6 +36,8 @@ class IrTally:
     tries: int = 0
     parsed: int = 0
     accepted: int = 0
+    broken: int = 0
+    """Changes that no candidate came of, since the code that makes them raised an exception: a bug of ours."""
     by_family: dict[str, tuple[int, int, int]] = field(default_factory=dict)
     """Tries, those that parse, and those accepted."""
 
@@ -75,18 +78,24 @@ class IrSearch:
         self.test, self.families, self.until, self.stop, self.shown = test, families, until, stop, shown
         self.order = random.Random(seed) if seed else None
         self.tally = IrTally()
-        self.seen: set[str] = set()
+        self.seen: set[bytes] = set()
+        """Digests of the texts that were tested."""
         self.size = (0, 0, 0, 0)
+        self.ended = "done"
+        """`done`, `stopped` or `out of time`."""
 
-    @property
     def over(self) -> bool:
-        return time.monotonic() >= self.until or self.stop()
+        if self.stop():
+            self.ended = "stopped"
+        elif time.monotonic() >= self.until:
+            self.ended = "out of time"
+        return self.ended != "done"
 
     def run(self, module: IrModule) -> IrModule:
         """The smallest module found."""
         before = None
         self.size = size(module, write(module))
-        while before is not module and not self.over:
+        while before is not module and not self.over():
             before = module
             for family in self.families:
                 module = self._family(module, family)
@@ -97,9 +106,9 @@ class IrSearch:
         if self.order is not None:
             self.order.shuffle(items)
         width = 1 if family.alone else len(items)
-        while width and items and not self.over:
+        while width and items and not self.over():
             at = len(items)
-            while at > 0 and not self.over:
+            while at > 0 and not self.over():
                 chosen = items[max(0, at - width) : at]
                 smaller = self._tried(module, family, chosen)
                 if smaller is not None:
@@ -110,16 +119,21 @@ class IrSearch:
         return module
 
     def _tried(self, module: IrModule, family: Family, chosen: Sequence[Any]) -> IrModule | None:
-        candidate = family.apply(module, chosen)
-        if candidate is module:
+        try:
+            candidate = family.apply(module, chosen)
+            if candidate is module:
+                return None
+            text = write(candidate)
+        except Exception:  # one change that cannot be made takes nothing from the others
+            self.tally.broken += 1
             return None
-        text = write(candidate)
-        if text in self.seen:
+        digest = hashlib.blake2b(text.encode(), digest_size=16).digest()
+        if digest in self.seen:
             return None
         smaller = size(candidate, text)
         if smaller >= self.size:
             return None
-        self.seen.add(text)
+        self.seen.add(digest)
         parsed, faults = self.test(text)
         self.tally.note(family.name, parsed, faults)
         if not faults:

@@ -62,6 +62,39 @@ module {
 }
 """
 
+SWITCH = """\
+module {
+  tt.func public @pick(%x: !tt.ptr<f32>, %v: f32, %n: i32) {
+    cf.switch %n : i32, [
+      default: ^end,
+      1: ^hop
+    ]
+  ^hop:
+    cf.br ^end
+  ^end:
+    tt.store %x, %v : !tt.ptr<f32>
+    tt.return
+  }
+}
+"""
+"""A choice among several, one of which leads to a block that only jumps on."""
+
+QUOTED = """\
+module {
+  tt.func public @outer(%x: !tt.ptr<f32>, %v: f32) {
+    %t = tt.call @"inner(1,) x"(%v) : (f32) -> f32
+    tt.store %x, %t : !tt.ptr<f32>
+    tt.return
+  }
+  tt.func private @"inner(1,) x"(%v: f32) -> f32 {
+    %two = arith.addf %v, %v : f32
+    %w = math.exp %two : f32
+    tt.return %w : f32
+  }
+}
+"""
+"""A function whose name stands in quotes, as those that Triton makes of argument types do."""
+
 LAID_OUT = """\
 #wide = #ttg.blocked<{sizePerThread = [1, 4], threadsPerWarp = [8, 8], warpsPerCTA = [4, 1], order = [1, 0]}>
 #tall = #ttg.blocked<{sizePerThread = [4, 1], threadsPerWarp = [8, 8], warpsPerCTA = [1, 4], order = [0, 1]}>

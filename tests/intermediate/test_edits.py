@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 
 import pytest
@@ -26,11 +27,11 @@ from shrinkray_gpu.intermediate.edits import (
 )
 from shrinkray_gpu.intermediate.generic_text import write
 from shrinkray_gpu.intermediate.model import IrModule, every
-from shrinkray_gpu.intermediate.search import Family
+from shrinkray_gpu.intermediate.search import Family, IrSearch
 from tests.intermediate.conftest import Asked
-from tests.intermediate.programs import JUMPS, LAID_OUT, LOOP, SELECT
+from tests.intermediate.programs import JUMPS, LAID_OUT, LOOP, QUOTED, SELECT, SWITCH
 
-PROGRAMS = {"loop": LOOP, "jumps": JUMPS, "layouts": LAID_OUT, "select": SELECT}
+PROGRAMS = {"loop": LOOP, "jumps": JUMPS, "layouts": LAID_OUT, "select": SELECT, "switch": SWITCH, "quoted": QUOTED}
 MAY_BE_REFUSED = {"layouts", "shapes", "functions of one type", "slices", "bodies", "attributes"}
 """Families whose changes only the compiler can judge."""
 
@@ -214,3 +215,32 @@ def test_one_layout_for_another_and_none_at_all(asked: Asked) -> None:
     key = named(module, "ttg.convert_layout")
     bare = layouts.FAMILY.apply(operations.apply(module, key), [("", "")])
     assert "tensor<32x64xf32>" in asked.parses(write(bare))
+
+
+def test_a_block_that_a_switch_leads_to_stays(asked: Asked) -> None:
+    assert each_alone(asked, SWITCH, branches.EMPTY) == [asked.parses(SWITCH)]
+
+
+def test_a_call_by_a_name_in_quotes_goes_with_its_function(asked: Asked) -> None:
+    module = asked.module(QUOTED)
+    (inner,) = (each for each in module.functions if "inner" in each.symbol)
+    assert inner.symbol == next(each.setting("callee") for each in every(module.top) if each.name == "tt.call")
+    left = asked.parses(write(functions.FAMILY.apply(module, [inner.key])))
+    assert "inner" not in left and "tt.store" in left
+
+
+def test_a_change_that_raises_is_no_candidate(asked: Asked) -> None:
+    def broken(module: IrModule, chosen: object) -> IrModule:
+        raise IndexError("a bug")
+
+    tested: list[str] = []
+
+    def test(text: str) -> tuple[bool, bool]:
+        tested.append(text)
+        return True, True
+
+    families = (Family("broken", operations.FAMILY.find, broken), operations.FAMILY)
+    search = IrSearch(test, families, until=math.inf)
+    smallest = search.run(asked.module(SELECT))
+    assert search.tally.broken and tested and not any(each.name == "tt.store" for each in every(smallest.top))
+    assert search.ended == "done"

@@ -128,7 +128,10 @@ def _threaded(region: Region, keys: set[int]) -> Region:
         return region
     made = []
     for block in region:
-        end = block.operations[-1]
+        end = block.operations[-1] if block.operations else None
+        if end is None or end.name not in (*jumps.JUMPS, *jumps.CHOICES):  # a switch has its operands in other groups
+            made.append(block)
+            continue
         for _ in through:  # one may lead to the next
             for at, label in enumerate(end.successors):
                 if label in through:

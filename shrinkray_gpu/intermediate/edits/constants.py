@@ -41,7 +41,7 @@ def apply(module: IrModule, chosen: Sequence[tuple[int, int]]) -> IrModule:
     numbers = dict(chosen)
 
     def constant(each: Operation) -> Sequence[Operation]:
-        if each.key not in numbers:
+        if each.key not in numbers or len(each.results) != 1:  # a call may have lost what it gave
             return (each,)
         said = value(each.results[0].type, numbers[each.key])
         return (Operation(each.key, "arith.constant", each.results, properties=(("value", said),)),)

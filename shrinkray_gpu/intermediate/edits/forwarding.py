@@ -22,7 +22,9 @@ def find(module: IrModule) -> Iterator[tuple[int, int]]:
 def apply(module: IrModule, chosen: Sequence[tuple[int, int]]) -> IrModule:
     named = dict(chosen)
     operand = {
-        each.key: each for each in every(module.top) if named.get(each.key, len(each.operands)) < len(each.operands)
+        each.key: each
+        for each in every(module.top)
+        if len(each.results) == 1 and named.get(each.key, len(each.operands)) < len(each.operands)
     }
     values = {each.results[0].key: each.operands[named[key]] for key, each in operand.items()}
 
