@@ -16,12 +16,13 @@ from shrinkray_gpu.cli import project_settings
 from shrinkray_gpu.cli.interrupt import Interrupt
 from shrinkray_gpu.cli.json_lines import print_event
 from shrinkray_gpu.cli.screen import Screen
-from shrinkray_gpu.cli.words import chosen_python, print_answer, settings
-from shrinkray_gpu.errors import UsageError
+from shrinkray_gpu.cli.words import chosen_python, narrator, print_answer, releases, settings
+from shrinkray_gpu.corpus import environments
+from shrinkray_gpu.errors import FinalCheckFailed, UsageError
 from shrinkray_gpu.events import Checked, Finished, nobody, saying
 from shrinkray_gpu.intermediate.ir_replay import ReplayedIr, replay_ir
 from shrinkray_gpu.intermediate.options import IrOptions
-from shrinkray_gpu.intermediate.pass_table import PassCall, read_run_line
+from shrinkray_gpu.intermediate.pass_table import read_pass
 from shrinkray_gpu.intermediate.reduce_ir import IrResult, check_ir, reduce_ir
 from shrinkray_gpu.intermediate.search import IrTally
 from shrinkray_gpu.oracle.guarded_pattern import Pattern
@@ -34,6 +35,10 @@ _OF_PROGRAMS = (
     "resume", "cwd", "writable", "sandbox", "jobs", "timeout", "final_runs",
 )  # fmt: skip
 """Options of a reduction of a program that say nothing of IR."""
+_OF_CORPORA = ("bisected", "names", "runs", "junit", "html", "sandbox")
+"""Options of a replay of cases that say nothing of a file."""
+_TYPED = {"controls": "control", "skip": "skip-pass", "zipped": "zip", "bisected": "bisect", "names": "case"}
+"""How an option is written, where its parameter has another name."""
 _SETTING = re.compile(r"(\w+)=(-?\d+|true|false)")
 _VALUES = {"true": True, "false": False}
 EVERY = 5.0
@@ -76,6 +81,11 @@ def reduce_case(
         output.write_text(result.text, encoding="utf-8")
     except OSError as error:
         raise UsageError(f"cannot write {output}: {error.strerror}. Choose another place") from error
+    if result.refuted:
+        raise FinalCheckFailed(
+            f"{output} is written, but does not show {result.fault} by its own RUN: line in a fresh process: "
+            f"{result.refuted}"
+        )
     hear(Finished({**result.to_json(), "output": str(output)}))
     if not given["as_json"]:
         tell(result, file, output)
@@ -96,13 +106,20 @@ def tell(result: IrResult, file: Path, output: Path) -> None:
 
 def replay_case(file: Path, given: Mapping[str, Any]) -> int:
     """Run the passes of a result again with each interpreter. Returns 0 if the fault is still there everywhere."""
+    _refuse(_OF_CORPORA, "corpora", file, given)
+    say = narrator(given["as_json"])
     pythons = [interpreter_path(python) for python in dict.fromkeys(given["pythons"])]
-    pythons = pythons or [chosen_python(None, file)]
+    pythons = pythons or [chosen_python(None, file, say)]
+    if tritons := releases(given["tritons"]):
+        if len(pythons) > 1:
+            raise UsageError("another Triton is installed beside one interpreter: give --python once")
+        pythons = [environments.with_triton(version, python=pythons[0], say=say) for version in tritons]
     found: list[ReplayedIr] = []
     for python in pythons:
         check_python(python)
         environment = {**os.environ, **settings(given["env"])}
         found.append(replay_ir(file, IrOptions(python=python, environment=environment, arch=given["arch"] or "")))
+    say.close()
     if given["as_json"]:
         print_answer([each.to_json() for each in found])
     else:
@@ -112,22 +129,31 @@ def replay_case(file: Path, given: Mapping[str, Any]) -> int:
 
 
 def _options(file: Path, args: Sequence[str], given: Mapping[str, Any], say: Callable[[str], None]) -> IrOptions:
-    unfit = [name for name in _OF_PROGRAMS if given.get(name) and name not in project_settings.taken()]
-    if unfit:
-        option = {"controls": "control", "skip": "skip-pass", "zipped": "zip"}.get(unfit[0], unfit[0])
-        raise UsageError(f"--{option.replace('_', '-')} is for programs, and {file} is IR: leave it out")
+    _refuse(_OF_PROGRAMS, "programs", file, given)
+    oracle = given["oracle"]
+    if oracle and "oracle" in project_settings.taken():
+        say("the oracle of [tool.shrink] is for programs: IR must keep its fault, whatever words that has")
+        oracle = ()
     python = chosen_python(given["python"], file, say)
     check_python(python)
     return IrOptions(
         python=python,
         environment={**os.environ, **settings(given["env"])},
         arch=given["arch"] or "",
-        words=tuple(map(_words, given["oracle"])),
-        passes=tuple(call for word in given["passes"] for call in _passes(word)),
+        words=tuple(map(_words, oracle)),
+        passes=tuple(call for word in given["passes"] for call in read_pass(word)),
         settings=dict(map(_setting, args)),
         seed=given["seed"],
         **({} if given["max_time"] is None else {"max_time": given["max_time"]}),
     )
+
+
+def _refuse(names: Sequence[str], of: str, file: Path, given: Mapping[str, Any]) -> None:
+    """Raise UsageError where an option was typed that says nothing of IR. A value from the project is no mistake."""
+    taken = project_settings.taken()
+    if unfit := next((name for name in names if given.get(name) and name not in taken), ""):
+        option = _TYPED.get(unfit, unfit).replace("_", "-")
+        raise UsageError(f"--{option} is for {of}, and {file} is IR: leave it out")
 
 
 def _words(spec: str) -> Pattern:
@@ -140,11 +166,6 @@ def _words(spec: str) -> Pattern:
         return re.compile(spec.removeprefix(kind)) if kind else plain_pattern(spec)
     except re.error as error:
         raise UsageError(f"--oracle {spec}: {error}") from error
-
-
-def _passes(word: str) -> tuple[PassCall, ...]:
-    """`NAME`, or `NAME=option=value`."""
-    return read_run_line(f"-{word.lstrip('-')}")
 
 
 def _setting(word: str) -> tuple[str, Any]:

@@ -41,10 +41,11 @@ class IrFault:
     """The function that asserts."""
 
     def __str__(self) -> str:
+        """In one line."""
         where = f"{self.file}: " if self.file else ""
         # An assertion in a header says little without the types of its function.
         function = f" in {self.function}" if self.file.endswith(".h") else ""
-        return f"{self.name}: {where}{self.words or self.kind}{function}"
+        return " ".join(f"{self.name}: {where}{self.words or self.kind}{function}".split())
 
 
 def fault_in(trial: Trial, name: str) -> IrFault | None:
@@ -53,10 +54,16 @@ def fault_in(trial: Trial, name: str) -> IrFault | None:
         return None
     if told := fault_told(trial.said, name):
         return told
-    if os.WIFSIGNALED(trial.status):
-        return IrFault(name, f"signal {signal.Signals(os.WTERMSIG(trial.status)).name}", "")
-    kind = "a crash without words" if _CAUGHT.search(trial.said) else "a failure without words"
-    return IrFault(name, kind, "" if "PassManager" in trial.raised else _loose(trial.raised))
+    ended_by = os.WTERMSIG(trial.status) if os.WIFSIGNALED(trial.status) else None
+    kind = kind_without_words(trial.said, ended_by)
+    return IrFault(name, kind, "" if ended_by or "PassManager" in trial.raised else _loose(trial.raised))
+
+
+def kind_without_words(said: str, ended_by: int | None) -> str:
+    """What a pass did of which the compiler tells nothing more; `ended_by`: the signal of its process."""
+    if ended_by:
+        return f"signal {signal.Signals(ended_by).name}"
+    return "a crash without words" if _CAUGHT.search(said) else "a failure without words"
 
 
 def fault_told(said: str, name: str) -> IrFault | None:

@@ -23,6 +23,8 @@ _MODULE = re.compile(r'^\s*(?:module\b.*\{|"builtin\.module"\(.*)$', re.M)
 _FUNCTION = re.compile(r'^\s*(?:tt\.func\b|"tt\.func"\()', re.M)
 _ALIAS = re.compile(r"^[#!][\w$.-]+ = ")
 _LOCATION = re.compile(r"^#loc\w* = loc\(")
+_SPLIT = re.compile(r"^// -----[ \t]*$", re.M)
+"""What `-split-input-file` takes a file apart at."""
 _SNIFFED = 1 << 20
 """Characters in which a module or a footer must begin."""
 
@@ -53,29 +55,50 @@ def holds_ir(path: Path) -> bool:
     return bool(_MODULE.search(text) and _FUNCTION.search(text))
 
 
-def read_ir(path: Path) -> IrFile:
-    """The module in a file. Raises UsageError where the file cannot be read, holds no module, or only a part of one."""
+def read_ir(path: Path, passes: tuple[PassCall, ...] = ()) -> IrFile:
+    """The module in a file; `passes` stand for those that it names. Raises UsageError where the file cannot be read,
+    holds no module, several tests, or only a part of a module, or where it names passes in more than one way."""
+    return ir_in(read_text(path), path, passes)
+
+
+def read_text(path: Path) -> str:
+    """The text of a file of IR. Raises UsageError where it cannot be read, or holds what comes behind the passes."""
     if path.suffix.lower() in LATER:
         raise UsageError(f"{path} is what a compiler makes behind its passes; give the .ttir or .ttgir before it")
     try:
-        whole = path.read_text(encoding="utf-8")
+        return path.read_text(encoding="utf-8")
     except OSError as error:
         raise UsageError(f"cannot read {path}: {error.strerror}") from error
     except UnicodeDecodeError as error:
         raise UsageError(f"{path} is no text: its byte {error.start} is not UTF-8. Give MLIR as text") from error
+
+
+def ir_in(whole: str, path: Path, passes: tuple[PassCall, ...] = ()) -> IrFile:
+    """The module in the text of a file, which `path` names in messages. Raises UsageError as `read_ir` does."""
     footers = list(_FOOTER.finditer(whole))
-    passes: tuple[PassCall, ...] = ()
     end = len(whole)
     if footers:
         end = footers[-1].start()
-        if pipeline := _PIPELINE.search(footers[-1][0]):
+        if not passes and (pipeline := _PIPELINE.search(footers[-1][0])):
             passes = read_pipeline(pipeline[1])
     start = footers[-2].end() if len(footers) > 1 else 0
+    tests = [part for part in _SPLIT.split(whole[start:end]) if _MODULE.search(part) or _FUNCTION.search(part)]
+    if len(tests) > 1:
+        raise UsageError(f"{path} holds {len(tests)} tests, with // ----- between them: split it, and give one of them")
     text = _module(whole[start:end], path)
     if not passes:
-        passes = tuple(call for line in _RUN.findall(whole) for call in read_run_line(line))
+        passes = _of_run_lines(whole, path)
     layouts = re.search(r"#ttg\.|#gluon\.|ttg\.num-warps|#blocked", text)
     return IrFile(text, passes, "ttgir" if layouts else "ttir")
+
+
+def _of_run_lines(whole: str, path: Path) -> tuple[PassCall, ...]:
+    """The passes that all its `RUN:` lines ask for. One that ends in a backslash goes on in the next one."""
+    lines = "\n".join(_RUN.findall(whole)).replace("\\\n", " ").splitlines()
+    asked = [command for line in lines for command in read_run_line(line)]
+    if any(command != asked[0] for command in asked):
+        raise UsageError(f"{path} has RUN: lines with different passes: name those to run with --pass, in order")
+    return asked[0] if asked else ()
 
 
 def _module(text: str, path: Path) -> str:

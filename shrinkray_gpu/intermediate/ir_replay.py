@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from shrinkray_gpu.errors import UsageError
 from shrinkray_gpu.intermediate import lit_test
 from shrinkray_gpu.intermediate.compiler import IrCompiler, first_error
-from shrinkray_gpu.intermediate.ir_fault import fault_in
-from shrinkray_gpu.intermediate.ir_file import read_ir
+from shrinkray_gpu.intermediate.ir_fault import IrFault, fault_in
+from shrinkray_gpu.intermediate.ir_file import ir_in, read_text
 from shrinkray_gpu.intermediate.options import IrOptions
 
 
@@ -22,6 +22,9 @@ class ReplayedIr:
     outcome: str
     """`still faults`, `fixed`, `changed fault` or `format changed`."""
     why: str = ""
+    fault: IrFault | None = None
+    said: str = field(default="", repr=False)
+    """What the compiler said as it failed."""
 
     def __str__(self) -> str:
         return f"{self.outcome}: {self.why}" if self.why else self.outcome
@@ -32,10 +35,15 @@ class ReplayedIr:
 
 def replay_ir(path: Path, options: IrOptions) -> ReplayedIr:
     """Run the passes of its `RUN:` line. Raises UsageError where the file is none that can be run here."""
-    file = read_ir(path)
+    return replayed(read_text(path), path, options)
+
+
+def replayed(whole: str, path: Path, options: IrOptions) -> ReplayedIr:
+    """The same of the text of a file, which `path` names in messages."""
+    file = ir_in(whole, path)
     if not file.passes:
         raise UsageError(f"{path} has no RUN: line that names passes: shrink {path} --arch makes a file that has one")
-    told = lit_test.fault_of(path.read_text(encoding="utf-8"))
+    told = lit_test.fault_of(whole)
     with IrCompiler(options.python, options.environment, options.arch) as compiler:
         release = compiler.release
         try:
@@ -50,6 +58,5 @@ def replay_ir(path: Path, options: IrOptions) -> ReplayedIr:
         fault = fault_in(trial, compiler.table.call(steps[max(trial.step, 0)]).name)
     if fault is None:
         return ReplayedIr(release, "changed fault", "a pass did not end in time")
-    if told and told != str(fault):
-        return ReplayedIr(release, "changed fault", str(fault))
-    return ReplayedIr(release, "still faults", str(fault))
+    outcome = "changed fault" if told and told != str(fault) else "still faults"
+    return ReplayedIr(release, outcome, str(fault), fault, trial.said + trial.raised)

@@ -158,24 +158,50 @@ def _options(text: str) -> dict[str, str]:
 _NOT_PASSES = re.compile(
     r"split-input-file|verify-diagnostics|allow-unregistered-dialect|o|mlir-.*|debug.*|verify-each.*|no-implicit-module"
 )
-_PIPELINE = "pass-pipeline="
+_PIPELINE = "pass-pipeline"
+_TOOL = "triton-opt"
+_BEFORE_TOOL = re.compile(r"not|--crash|env|\w+=.*")
+"""What may stand before a tool that a line runs."""
+_NEXT = re.compile(r";|&&|\|\||&")
 
 
-def read_run_line(line: str) -> tuple[PassCall, ...]:
-    """The passes of `triton-opt %s -a --b="x=1" | FileCheck %s`. Raises UsageError."""
-    command = line.split("|")[0].split("2>")[0]
+def read_run_line(line: str) -> tuple[tuple[PassCall, ...], ...]:
+    """The passes of each command in `triton-opt %s -a --b="x=1" | FileCheck %s` that runs passes. Two `triton-opt`
+    with a pipe between them are one command. Raises UsageError."""
+    if _TOOL not in line:
+        return ()
+    words = shlex.shlex(line, posix=True, punctuation_chars="|&;<>")
+    words.whitespace_split, words.commenters = True, ""
+    commands: list[list[PassCall]] = [[]]
+    tool = ""
     try:
-        words = shlex.split(command)
+        for word in words:
+            if _NEXT.fullmatch(word):
+                commands.append([])
+            if _NEXT.fullmatch(word) or word in ("|", "|&"):
+                tool = ""
+            elif not tool:
+                tool = "" if _BEFORE_TOOL.fullmatch(word) else word.rpartition("/")[2]
+            elif tool == _TOOL and word.startswith("-"):
+                commands[-1] += _of_flag(word.lstrip("-"))
     except ValueError as error:
         raise UsageError(f"the RUN: line cannot be read ({error}): {line.strip()[:80]}") from error
-    found: list[PassCall] = []
-    for word in words:
-        flag = word.lstrip("-")
-        if not flag or not word.startswith("-") or _NOT_PASSES.fullmatch(flag.partition("=")[0]):
-            continue
-        if flag.startswith(_PIPELINE):
-            found += read_pipeline(flag.removeprefix(_PIPELINE))
-        else:
-            name, _, said = flag.partition("=")
-            found.append(PassCall(name, _options(said)))
-    return tuple(found)
+    return tuple(tuple(command) for command in commands if command)
+
+
+def read_pass(word: str) -> tuple[PassCall, ...]:
+    """`NAME`, or `NAME=option=value other=value`. Raises UsageError for other words."""
+    name, _, said = word.lstrip("-").partition("=")
+    said = said.strip("\"'")
+    if name == _PIPELINE:
+        return read_pipeline(said)
+    if unfit := next((each for each in said.split() if "=" not in each), None):
+        raise UsageError(f"--pass {word}: {unfit} is no option=value: write NAME, or NAME=option=value as one word")
+    return (PassCall(name, _options(said)),)
+
+
+def _of_flag(flag: str) -> tuple[PassCall, ...]:
+    name, _, said = flag.partition("=")
+    if not name or _NOT_PASSES.fullmatch(name):
+        return ()
+    return read_pipeline(said) if name == _PIPELINE else (PassCall(name, _options(said)),)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import sys
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
@@ -39,6 +41,7 @@ def test_a_crash_becomes_a_lit_test_that_replays(crash: Path) -> None:
 def test_json_and_check(crash: Path) -> None:
     said = shrink("crash.ttir", "--arch", "gfx942", "--json", cwd=crash, report=True)
     told = printed_result(said.out)
+    assert told["ended"] == "done" and told["text"] == (crash / "repro_crash.mlir").read_text()
     assert told["operations"] == [5, 1] and told["pass"] == "tritonamdgpu-canonicalize-pointers"
     assert Path(told["output"]) == crash / "repro_crash.mlir" and Path(told["output"]).is_file()
     (crash / "pyproject.toml").write_text("[tool.shrink]\njobs = 1\narch = 'gfx942'\n")
@@ -69,6 +72,46 @@ def test_bad_input_is_one_line(crash: Path, words: tuple[str, ...], code: int, m
     assert said.code == code and message in said.message, said.err
     assert "\n" not in said.message
     assert sorted(path.name for path in crash.iterdir()) == ["crash.ttir", "healthy.ttir"]
+
+
+def test_a_result_that_its_run_line_does_not_show_is_written_and_told(crash: Path) -> None:
+    said = refused("crash.ttir", "--pass", 'convert-triton-amdgpu-to-llvm=arch=no"such', cwd=crash)
+    assert said.code == 4 and "repro_crash.mlir is written, but does not show" in said.message, said.err
+    assert (crash / "repro_crash.mlir").read_text().startswith("// RUN: triton-opt %s -convert")
+
+
+def test_an_oracle_of_the_project_is_for_programs(crash: Path) -> None:
+    (crash / "pyproject.toml").write_text("[tool.shrink]\noracle = 'exit:1'\n")
+    said = shrink("crash.ttir", "--arch", "gfx942", cwd=crash)
+    assert said.code == 0 and said.err.count("the oracle of [tool.shrink] is for programs") == 1, said.err
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("--bisect", "a"),
+        ("--case", "a"),
+        ("--runs", "3"),
+        ("--junit", "a.xml"),
+        ("--html", "a"),
+        ("--sandbox", "bwrap"),
+    ],
+)
+def test_a_replay_takes_what_it_does(crash: Path, words: tuple[str, str]) -> None:
+    (crash / "repro.mlir").write_text(f"// RUN: triton-opt %s -cse\n{LOOP}")
+    said = refused("replay", "repro.mlir", *words, cwd=crash)
+    assert said.code == 2 and f"{words[0]} is for corpora, and repro.mlir is IR: leave it out" in said.message
+
+
+def test_a_replay_with_a_release_of_triton(crash: Path) -> None:
+    (crash / "repro.mlir").write_text(f"// RUN: triton-opt %s -cse\n{LOOP}")
+    own = version("triton")
+    said = shrink("replay", "repro.mlir", "--triton", own, cwd=crash)
+    assert said.code == 1 and f"Triton {own}: fixed" in said.out
+    two = refused("replay", "repro.mlir", "--triton", own, "--python", sys.executable, "--python", "python3", cwd=crash)
+    assert two.code == 2 and "give --python once" in two.message
+    none = refused("replay", "repro.mlir", "--triton", "banana", cwd=crash)
+    assert none.code == 2 and "banana" in none.message
 
 
 def test_a_program_names_no_passes(tmp_path: Path) -> None:

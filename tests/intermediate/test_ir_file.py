@@ -8,6 +8,7 @@ import pytest
 
 from shrinkray_gpu.errors import UsageError
 from shrinkray_gpu.intermediate.ir_file import holds_ir, read_ir
+from shrinkray_gpu.intermediate.pass_table import PassCall
 from tests.intermediate.programs import LAID_OUT, SELECT
 
 FOOTER = """
@@ -69,6 +70,29 @@ def test_a_run_line_names_the_passes(tmp_path: Path) -> None:
     assert [call.name for call in found.passes] == ["cse"]
 
 
+def test_run_lines_that_agree_or_run_no_passes(tmp_path: Path) -> None:
+    text = (
+        "// RUN: mlir-opt %s -canonicalize | FileCheck %s\n"
+        "// RUN: triton-opt %s -cse \\\n// RUN:   -sccp | FileCheck %s\n"
+        "// RUN: triton-opt %s -cse -sccp | FileCheck %s --check-prefix=B\n"
+    )
+    found = read_ir(written(tmp_path, "a.mlir", text + SELECT))
+    assert [call.name for call in found.passes] == ["cse", "sccp"]
+
+
+def test_passes_that_are_given_stand_for_those_of_the_file(tmp_path: Path) -> None:
+    two = "// RUN: triton-opt %s -cse\n// RUN: triton-opt %s -sccp\n"
+    assert read_ir(written(tmp_path, "a.mlir", two + SELECT), (PassCall("cse"),)).passes == (PassCall("cse"),)
+
+
+def test_the_mark_of_a_dump_splits_nothing(tmp_path: Path) -> None:
+    mark = "// -----// IR Dump Before CSE (cse) //----- //\n"
+    assert read_ir(written(tmp_path, "a.log", mark + SELECT + mark + LAID_OUT)).text == LAID_OUT
+    assert (
+        read_ir(written(tmp_path, "a.mlir", f"// a test\n// -----\n{SELECT}// -----\n")).text.strip() == SELECT.strip()
+    )
+
+
 def test_functions_without_a_module(tmp_path: Path) -> None:
     text = "tt.func @f() {\n  tt.return\n}\n"
     assert read_ir(written(tmp_path, "a.mlir", text)).text == text
@@ -83,6 +107,8 @@ def test_functions_without_a_module(tmp_path: Path) -> None:
         ("a.mlir", b"\xff\xfe\x00module {", "no text"),
         ("a.llir", b"define void @f() {}", "behind its passes"),
         ("a.mlir", f"// RUN: triton-opt %s -a='b\n{SELECT}".encode(), "cannot be read"),
+        ("a.mlir", f"// RUN: triton-opt %s -a\n// RUN: triton-opt %s -b\n{SELECT}".encode(), "to run with --pass"),
+        ("a.mlir", f"{SELECT}// -----\n{LAID_OUT}".encode(), "2 tests, with // ----- between them: split it"),
     ],
 )
 def test_bad_input_is_one_line(tmp_path: Path, name: str, data: bytes, message: str) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from shrinkray_gpu.errors import UsageError
-from shrinkray_gpu.intermediate.pass_table import PassCall, read_pipeline, read_run_line
+from shrinkray_gpu.intermediate.pass_table import PassCall, read_pass, read_pipeline, read_run_line
 from tests.intermediate.conftest import Asked
 
 FOOTER = (
@@ -32,15 +32,38 @@ def test_a_pipeline_that_is_cut_short_is_refused(text: str) -> None:
         read_pipeline(text)
 
 
-def test_a_run_line() -> None:
-    line = 'triton-opt %s -split-input-file --tritongpu-pipeline="num-stages=4" -cse -o - 2>&1 | FileCheck %s -dump'
-    assert read_run_line(line) == (PassCall("tritongpu-pipeline", {"num-stages": "4"}), PassCall("cse"))
-    assert read_run_line("triton-opt %s --pass-pipeline='builtin.module(cse)'") == (PassCall("cse"),)
+@pytest.mark.parametrize(
+    ("line", "wanted"),
+    [
+        (
+            'triton-opt %s -split-input-file --tritongpu-pipeline="num-stages=4" -cse -o - 2>&1 | FileCheck %s -dump',
+            [(PassCall("tritongpu-pipeline", {"num-stages": "4"}), PassCall("cse"))],
+        ),
+        ("triton-opt %s --pass-pipeline='builtin.module(cse)'", [(PassCall("cse"),)]),
+        ("not --crash triton-opt %s -cse 2>&1 | FileCheck %s", [(PassCall("cse"),)]),
+        ("A=1 /bin/triton-opt %s -cse | triton-opt -sccp", [(PassCall("cse"), PassCall("sccp"))]),
+        ("triton-opt %s -cse && triton-opt %s -sccp", [(PassCall("cse"),), (PassCall("sccp"),)]),
+        ("mlir-opt %s -canonicalize | triton-translate -x", []),
+        ("split-file %s %t -x; FileCheck -dump < %s", []),
+        ("mlir-translate -x 'it", []),
+    ],
+)
+def test_a_run_line(line: str, wanted: list[tuple[PassCall, ...]]) -> None:
+    assert list(read_run_line(line)) == wanted
 
 
 def test_a_flag_is_read_as_it_is_written() -> None:
     for call in (PassCall("cse"), PassCall("tritongpu-pipeline", {"num-stages": "4", "dump": "true"})):
-        assert read_run_line(f"triton-opt %s {call.flag()}") == (call,)
+        assert read_run_line(f"triton-opt %s {call.flag()}") == ((call,),)
+
+
+def test_a_pass_of_the_command_line() -> None:
+    two = PassCall("tritongpu-pipeline", {"num-stages": "4", "dump": "true"})
+    assert read_pass("tritongpu-pipeline=num-stages=4 dump=true") == (two,)
+    assert read_pass('--tritongpu-pipeline="num-stages=4 dump=true"') == (two,)
+    assert read_pass("pass-pipeline=builtin.module(cse, sccp)") == (PassCall("cse"), PassCall("sccp"))
+    with pytest.raises(UsageError, match="4 is no option=value"):
+        read_pass("tritongpu-pipeline=4")
 
 
 def test_the_binding_says_what_its_passes_are_called(asked: Asked) -> None:

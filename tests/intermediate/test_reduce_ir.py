@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -19,7 +20,7 @@ from shrinkray_gpu.intermediate.pass_table import PassCall
 from shrinkray_gpu.intermediate.reduce_ir import check_ir, reduce_ir
 from shrinkray_gpu.oracle.words import plain_pattern
 from tests.intermediate.conftest import Asked
-from tests.intermediate.programs import LOOP, SELECT
+from tests.intermediate.programs import LAID_OUT, LOOP, SELECT
 
 CASES = Path(__file__).parents[2] / "benchmarks" / "ir_cases"
 POINTERS = "tritonamdgpu-canonicalize-pointers"
@@ -91,6 +92,19 @@ def test_options_of_the_compiler(tmp_path: Path) -> None:
 def test_time_ends_the_search_and_the_best_so_far_is_a_result(tmp_path: Path) -> None:
     found = reduce_ir(CASES / "unary_update.ttir", options(arch="gfx942", max_time=0.01))
     assert found.after >= 30 and "math.exp" in found.text
+    assert found.ended == "out of time" and found.to_json()["ended"] == "out of time"
+
+
+def test_a_run_line_that_cannot_be_read_back_is_told(tmp_path: Path) -> None:
+    passes = (PassCall("convert-triton-amdgpu-to-llvm", {"arch": "no such"}),)
+    found = reduce_ir(written(tmp_path, LAID_OUT), options(passes=passes))
+    assert "no such" in found.fault.words and "no such" in found.text and "changed fault" in found.refuted
+    sound = reduce_ir(written(tmp_path, LAID_OUT), options(passes=(replace(passes[0], options={"arch": "no"}),)))
+    assert not sound.refuted and sound.ended == "done" and sound.to_json()["text"] == sound.text
+
+
+def test_words_of_a_fault_are_one_line() -> None:
+    assert str(IrFault("p", "failure", "TypeError: one\n  two")) == "p: TypeError: one two"
 
 
 @pytest.mark.parametrize(
