@@ -15,13 +15,14 @@ from shrinkray_gpu.attachment.pass_reproducer import NAME, pass_reproducers
 from shrinkray_gpu.calibration import Plan
 from shrinkray_gpu.device import architectures
 from shrinkray_gpu.errors import NotReproduced
-from shrinkray_gpu.intermediate.ir_fault import fault_told
+from shrinkray_gpu.intermediate.ir_fault import IrFault, fault_told, kind_without_words
 from shrinkray_gpu.intermediate.lit_test import fault_of
 from shrinkray_gpu.intermediate.options import IrOptions
 from shrinkray_gpu.intermediate.reduce_ir import check_ir, reduce_ir
 from shrinkray_gpu.job.conclusion import ReproFindings
 from shrinkray_gpu.options import Options, Say
 from shrinkray_gpu.oracle.fault import Fault
+from shrinkray_gpu.runner.run import Run
 
 SECONDS = 60.0
 """Of search."""
@@ -30,13 +31,15 @@ SECONDS = 60.0
 def write_second_result(
     end: ReproFindings, plan: Plan, output: Path, options: Options, *, say: Say, stop: Callable[[], bool]
 ) -> None:
-    """Write `<output>.mlir`, where the fault lies in a pass. Raises nothing."""
-    fault = Fault.of(plan.reference)
-    if fault is None or fault.phase != "compile" or not end.final.stands or stop():
-        return
+    """Write `<output>.mlir`, where the fault lies in a pass, and remove what an earlier run wrote there. Raises
+    nothing."""
     place = output.with_suffix(".mlir")
     try:
-        _write(end.final.text, plan, place, options, say, stop)
+        if _is_ours(place):
+            place.unlink()
+        fault = Fault.of(plan.reference)
+        if fault is not None and fault.phase == "compile" and end.final.stands and not stop():
+            _write(end.final.text, plan, place, options, say, stop)
     except NotReproduced:
         say(f"no {place.name}, the same fault as IR: no pass of the compiler fails by itself")
     except Exception as error:  # whatever it is: the repro is there
@@ -47,7 +50,7 @@ def _write(text: str, plan: Plan, place: Path, options: Options, say: Say, stop:
     found, run = pass_reproducers(text, plan.pool)
     if not found:
         return  # the frontend, or what comes behind the passes
-    if place.exists() and not fault_of(place.read_text(encoding="utf-8", errors="replace")):
+    if place.exists():
         say(f"no {place.name}, the same fault as IR: there is a file of that name which is not ours")
         return
     setup = plan.pool.setup
@@ -55,16 +58,31 @@ def _write(text: str, plan: Plan, place: Path, options: Options, say: Say, stop:
         python=setup.python,
         environment=setup.environment,
         arch=architectures.name(options.arch) if options.arch else "",
-        max_time=SECONDS,
+        max_time=min(SECONDS, options.max_time or SECONDS),
     )
     with tempfile.TemporaryDirectory(dir=setup.scratch, ignore_cleanup_errors=True) as folder:
         whole = Path(folder, NAME)
         whole.write_text(found[NAME], encoding="utf-8")
-        told = fault_told(run.stderr, "")
         fault = check_ir(whole, asked)
-        if told is not None and replace(fault, name="") != told:
+        if not same_failure(run, fault):
             say(f"no {place.name}, the same fault as IR: its passes fail otherwise ({fault})")
             return
         result = reduce_ir(whole, asked, stop=stop)
+        if result.refuted or result.fault != fault:
+            say(f"no {place.name}, the same fault as IR: {result.refuted or result.fault}")
+            return
     place.write_text(result.text, encoding="utf-8")
     say(f"the same fault as IR, {result.before} operations to {result.after}: {place.name} ({fault.name})")
+
+
+def _is_ours(place: Path) -> bool:
+    return place.is_file() and bool(fault_of(place.read_text(encoding="utf-8", errors="replace")))
+
+
+def same_failure(run: Run, fault: IrFault) -> bool:
+    """Whether the program fails in the same way: by the compiler's words, or without any by the same signal."""
+    told = fault_told(run.stderr, "")
+    if told is not None:
+        return replace(fault, name="") == told
+    in_pass = bool(run.signal) or "PassManager" in run.stderr
+    return in_pass and not fault.words and fault.kind == kind_without_words(run.stderr, run.signal)

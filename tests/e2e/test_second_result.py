@@ -6,6 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from shrinkray_gpu.intermediate.ir_fault import IrFault
+from shrinkray_gpu.job.second_result import same_failure
+from shrinkray_gpu.runner.run import Run
 from tests.e2e.command import only, shrink
 
 PROGRAM = """\
@@ -23,6 +26,7 @@ def kernel(x, n, BLOCK: tl.constexpr):
 x = torch.zeros(1024, device="cuda")
 kernel[(1,)](x, 1024, BLOCK=1024)
 """
+FAILS = "a failure without words"
 MONOTONIC = "expected `join` to be monotonic"
 
 
@@ -49,3 +53,28 @@ def test_a_file_that_is_not_ours_stays(crash: Path) -> None:
     assert said.code == 0, said.err
     assert "which is not ours" in said.err and (crash / "repro_crash.mlir").read_text() == "mine\n"
     assert (crash / "repro_crash.py").is_file(), "the first result is there all the same"
+
+
+def test_what_an_earlier_run_left_goes(tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_text("x = 1\nraise KeyError(x)\n")
+    (tmp_path / "repro_a.mlir").write_text("// RUN: triton-opt %s -cse\n// Fault: cse: of another day\nmodule {}\n")
+    said = shrink("a.py", "--oracle", "exception:KeyError", cwd=tmp_path)
+    assert said.code == 0, said.err
+    assert sorted(path.name for path in tmp_path.glob("repro_a.*")) == ["repro_a.py"]
+
+
+@pytest.mark.parametrize(
+    ("run", "fault", "same"),
+    [
+        (Run("cold", None, signal=11), IrFault("p", "signal SIGSEGV", ""), True),
+        (Run("cold", None, signal=11), IrFault("p", "signal SIGABRT", ""), False),
+        (Run("cold", None, signal=11), IrFault("p", "assertion", "x > 0", "a.cpp"), False),
+        (Run("cold", 1, stderr="RuntimeError: PassManager::run failed"), IrFault("p", FAILS, ""), True),
+        (Run("cold", 1, stderr="RuntimeError: PassManager::run failed"), IrFault("p", "error", "words"), False),
+        (Run("cold", 1, stderr="ValueError: of the frontend"), IrFault("p", FAILS, ""), False),
+        (Run("cold", 1, stderr="a.mlir:1:1: error: 3 uses\n"), IrFault("p", "error", "_ uses"), True),
+        (Run("cold", 1, stderr="a.mlir:1:1: error: 3 uses\n"), IrFault("p", "error", "_ users"), False),
+    ],
+)
+def test_a_fault_without_words_is_the_same_by_its_signal_only(run: Run, fault: IrFault, same: bool) -> None:
+    assert same_failure(run, fault) is same
