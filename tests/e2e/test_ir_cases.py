@@ -103,6 +103,13 @@ def test_a_replay_takes_what_it_does(crash: Path, words: tuple[str, str]) -> Non
     assert said.code == 2 and f"{words[0]} is for corpora, and repro.mlir is IR: leave it out" in said.message
 
 
+def test_a_replay_takes_no_offence_at_the_project(crash: Path) -> None:
+    (crash / "repro.mlir").write_text(f"// RUN: triton-opt %s -cse\n{LOOP}")
+    (crash / "pyproject.toml").write_text("[tool.shrink]\nsandbox = 'bwrap'\njobs = 2\n")
+    said = shrink("replay", "repro.mlir", cwd=crash)
+    assert said.code == 1 and "fixed" in said.out, said.err
+
+
 def test_a_replay_with_a_release_of_triton(crash: Path) -> None:
     (crash / "repro.mlir").write_text(f"// RUN: triton-opt %s -cse\n{LOOP}")
     own = version("triton")

@@ -47,6 +47,13 @@ def test_the_same_fault_as_ir(crash: Path) -> None:
     assert again.code == 0 and "still faults" in again.out
 
 
+def test_the_time_of_the_search_counts_here_too(crash: Path) -> None:
+    words = ("--max-time", "0.01", *only("statements"), "--oracle", MONOTONIC)
+    said = shrink("crash.py", "--arch", "sm_90", *words, cwd=crash)
+    assert said.code == 0 and "the same fault as IR" in said.err, said.err
+    assert "tt.load" in (crash / "repro_crash.mlir").read_text(), "as it was before any search"
+
+
 def test_a_file_that_is_not_ours_stays(crash: Path) -> None:
     (crash / "repro_crash.mlir").write_text("mine\n")
     said = shrink("crash.py", "--arch", "sm_90", *only("statements"), "--oracle", MONOTONIC, cwd=crash)
