@@ -12,7 +12,7 @@ import sys
 import textwrap
 from collections.abc import Mapping, Sequence
 
-from shrinkray_gpu.lift.inputs import Inputs, more_behind, share_memory, tensors
+from shrinkray_gpu.lift.inputs import Inputs, modules, more_behind, share_memory, tensors
 from shrinkray_gpu.lift.values import ZEROS, Choice, Content, choices, itemsize, tuple_text
 from shrinkray_gpu.runner.inside.capture.live_values import INSTALLED
 from shrinkray_gpu.runner.inside.capture.schema import Argument, CompileSource, Definition, LaunchRecord
@@ -86,6 +86,8 @@ def obstacle(launch: LaunchRecord) -> str:
     for argument in launch["arguments"]:
         if argument["kind"] == "unknown":
             return f"its argument {argument['name']} is {argument.get('text', 'of a kind that cannot be written down')}"
+        if strange := sorted({module.partition(".")[0] for module in modules(argument)} - INSTALLED):
+            return f"its argument {argument['name']} is of a type of {', '.join(strange)}, which a script cannot import"
     strange = sorted({name for d in launch["definitions"] for name in _imported(d["text"])} - LIBRARIES)
     if strange:
         return f"it needs {', '.join(strange)}, and a lifted script may import {', '.join(sorted(INSTALLED))} only"
@@ -193,7 +195,7 @@ def telling_options(launch: LaunchRecord) -> dict[str, str | None]:
 
 def _text(option: Argument) -> str | None:
     text = option.get("text")
-    return text if isinstance(text, str) else None
+    return text if isinstance(text, str) and option["kind"] != "unknown" else None
 
 
 def imports(code: str, definitions: Sequence[Definition], more: Sequence[str]) -> str:

@@ -205,6 +205,12 @@ def tensors(argument: Argument) -> list[Argument]:
     return [argument["base"]] if "base" in argument else []
 
 
+def modules(argument: Argument) -> list[str]:
+    """The modules that an argument's descriptors are imported from."""
+    inner = [module for item in argument.get("items", ()) for module in modules(item)]
+    return [argument["module"], *inner] if "module" in argument else inner
+
+
 def share_memory(every: Sequence[Argument]) -> bool:
     """Whether two different views lie in one storage."""
     views: dict[int, set[tuple[Any, ...]]] = {}

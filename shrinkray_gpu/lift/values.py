@@ -102,7 +102,7 @@ def _made(shape: Sequence[int], dtype: str, device: str, content: Content) -> st
     kind = content["kind"]
     on = f'device="{device}"'
     if kind == "file":
-        load = f"torch.load({json.dumps(content['path'])})"
+        load = f"torch.load({json.dumps(content['path'])}, weights_only=True)"
         return load if device == "cpu" else f"{load}.cuda()" if device == "cuda" else f'{load}.to("{device}")'
     if kind == "list":
         usual = {bool: "bool", int: "int64", float: "float32"}[type(_first(content["values"]))]

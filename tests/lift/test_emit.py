@@ -198,7 +198,7 @@ def test_values_survive_the_run_they_were_recorded_in(pool: Pool, tmp_path: Path
     _, texts = with_values(pool, HEAD + GATHER)
     text, files = data_files.final_files(texts[-1], tmp_path / "repro.py")
     assert [file.name for file in files] == ["repro.pt", "repro_2.pt"] and all(file.is_file() for file in files)
-    assert 'torch.load(Path(__file__).with_name("repro.pt")).cuda()' in text
+    assert 'torch.load(Path(__file__).with_name("repro.pt"), weights_only=True).cuda()' in text
     ast.parse(text)
 
 

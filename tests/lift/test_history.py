@@ -127,7 +127,7 @@ def test_what_is_said_beside_a_line_stays_at_its_end() -> None:
     buffers.plan([{"kind": "tensor", **tensor}])
     assert buffers.text({"kind": "tensor", "name": "x", **tensor}) == "x" and len(buffers.new_lines()) == 1
     [line] = buffers.host_write(tensor)
-    assert line == 'x.copy_(torch.load("/v/1.pt").cuda())  # as recorded, 16 bytes\n'
+    assert line == 'x.copy_(torch.load("/v/1.pt", weights_only=True).cuda())  # as recorded, 16 bytes\n'
 
 
 def test_what_is_repeated_stands_in_a_loop(pool: Pool) -> None:

@@ -88,9 +88,12 @@ def test_then_the_values_themselves_those_of_integers_first() -> None:
             "torch.manual_seed(0)",
             "x = torch.randn(2) * 0.1 + 3  # NaN in it when recorded",
             'x[0] = float("nan")',
-            'i = torch.load("/v/1.pt").cuda()  # as recorded, 12,345 bytes',
+            'i = torch.load("/v/1.pt", weights_only=True).cuda()  # as recorded, 12,345 bytes',
         ],
-        ['x = torch.tensor([0.5, float("nan")])', 'i = torch.load("/v/1.pt").cuda()  # as recorded, 12,345 bytes'],
+        [
+            'x = torch.tensor([0.5, float("nan")])',
+            'i = torch.load("/v/1.pt", weights_only=True).cuda()  # as recorded, 12,345 bytes',
+        ],
     ]
 
 
@@ -100,7 +103,7 @@ def test_what_is_loaded_goes_where_the_view_had_it() -> None:
     x = tensor("x", [4, 6], [8, 1], content=content)
     assert lines(x, way=1) == [
         "x = torch.zeros(4, 8)[:, :6]",
-        'x.copy_(torch.load("/v/1.pt").cuda())  # as recorded, 9 bytes',
+        'x.copy_(torch.load("/v/1.pt", weights_only=True).cuda())  # as recorded, 9 bytes',
     ]
     assert lines(x) == ["torch.manual_seed(0)", "x = torch.randn(4, 8)"]
 

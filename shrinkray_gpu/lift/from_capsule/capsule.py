@@ -29,6 +29,8 @@ LARGEST = 256 << 20
 MOST = 1000
 """Launches of a capsule, and files in it."""
 _CUDA_SAYS = re.compile(r"(?:CUDA(?: driver)? error|Triton Error \[CUDA\]): *([^\n]{1,200})")
+_PLACE = re.compile(r"at \d+:\d+:\s*")
+"""How Triton begins what it says of a kernel; the kernel's lines follow, and what is wrong comes last."""
 _FILE = re.compile(r"[0-9a-f]{16}\.pt")
 
 
@@ -52,6 +54,9 @@ class Capsule:
     """Its type and first line."""
     cuda_error: str
     """The driver's words; empty where something else was raised."""
+    error_type: str
+    error_line: str
+    """The line of its text that says what is wrong."""
     exact: bool
     recorded: bool
     seen: int
@@ -96,11 +101,14 @@ def read(path: Path, folder: Path) -> Capsule:
         raise UsageError(f"{path.name} names no launch, so there is nothing to reduce. Reduce the program itself")
     text = made["error"]["text"]
     said = _CUDA_SAYS.search(text)
-    first = next((line for line in text.splitlines() if line.strip()), "")
+    lines = [line for line in text.splitlines() if line.strip()]
+    first = next(iter(lines), "")
     return Capsule(
         path=path,
         error=one_line(f"{made['error']['type']}: {first}")[:300],
         cuda_error=one_line(said[1]) if said else "",
+        error_type=made["error"]["type"],
+        error_line=lines[-1] if _PLACE.fullmatch(first) else first,
         exact=made["exact"],
         recorded=made["mode"] == "record",
         seen=made["launches_seen"],

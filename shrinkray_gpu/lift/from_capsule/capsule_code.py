@@ -1,12 +1,14 @@
-"""What of a capsule's record is code, and may be: the bodies of kernels, which run on a device or while one compiles.
+"""What of a capsule's record is code, and may be: the bodies of kernels and of functions that they call.
 
 Everything else that a script of it would execute on the host is a literal, an import of torch, Triton and a few modules
-of Python's own, or a type made of such.
+of Python's own, or a type made of such. The bodies stay code: while it compiles a kernel, Triton calls plain functions
+on the host. So this keeps out what no capsule of the hook's has, and makes no capsule of a stranger harmless.
 """
 
 from __future__ import annotations
 
 import ast
+import builtins
 import re
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -20,6 +22,19 @@ _OURS = frozenset({"tl", "triton", "torch", "gl", "gluon"})
 """Names that the script imports, or an import of Gluon's."""
 _TYPES = frozenset({"int", "float", "bool", "str", "tuple"})
 _MAKERS = frozenset({"tl.constexpr", "float", "namedtuple"})
+_IMPORTS = {
+    "torch": ("import torch",),
+    "triton": ("import triton",),
+    "tl": ("import triton.language as tl", "from triton import language as tl"),
+    "gl": ("from triton.experimental.gluon import language as gl",),
+    "gluon": ("from triton.experimental import gluon",),
+    "namedtuple": ("from collections import namedtuple",),
+    "dataclass": ("from dataclasses import dataclass",),
+    "dataclasses": ("import dataclasses",),
+}
+"""Names that decorate or make something, and the only imports that may bind them."""
+_RESERVED = _OURS | _TYPES | _IMPORTS.keys() | {"TensorDescriptor", "Path", "range"}
+"""Names that no definition may have: a script calls them itself."""
 _LAYOUT = re.compile(r"gl\.\w+Layout")
 _SHAPES = (ast.Constant, ast.Tuple, ast.List, ast.UnaryOp, ast.unaryop, ast.expr_context, ast.keyword)
 """What literals are made of."""
@@ -31,12 +46,12 @@ def foreign(record: Mapping[str, Any]) -> str:
         return "it was compiled and not launched"
     code = _Code(record["definitions"])
     for definition in record["definitions"]:
-        if not code.is_definition(definition):
+        if not code.accepts(definition):
             return f"its definition of {definition['name']} is none that a kernel needs"
     for argument in (*record["arguments"], *record["options"]):
         if not all(code.is_literal(ast.parse(text, mode="eval").body) for text in _texts(argument)):
             return f"its argument {argument.get('name', '')} is no literal"
-        if argument["kind"] == "tuple" and argument.get("named", "") not in ("", *code.types):
+        if not code.types.issuperset(_named(argument)):
             return f"the type of its argument {argument.get('name', '')} is none of its own"
     return ""
 
@@ -49,33 +64,61 @@ def _texts(argument: Mapping[str, Any]) -> Iterator[str]:
         yield from _texts(item)
 
 
+def _named(argument: Mapping[str, Any]) -> Iterator[str]:
+    """The types that an argument's tuples are made by."""
+    if argument.get("named"):
+        yield argument["named"]
+    for item in argument.get("items", ()):
+        yield from _named(item)
+
+
 class _Code:
     """The definitions of one record: which names they make, and which of these may be called."""
 
     def __init__(self, definitions: list[Mapping[str, Any]]) -> None:
         self.names = _OURS | _TYPES | {definition["name"] for definition in definitions}
-        self.types = {
-            definition["name"]
-            for definition in definitions
-            if definition["text"].startswith(("class ", "@dataclass")) or "= namedtuple(" in definition["text"]
-        }
+        self.types: set[str] = set()
+        """Those that were accepted."""
+        self._seen: set[str] = set()
+        self._bases = set(_TYPES)
+        self._functions: set[str] = set()
 
-    def is_definition(self, definition: Mapping[str, Any]) -> bool:
+    def accepts(self, definition: Mapping[str, Any]) -> bool:
+        """Asked of each in turn, since it may call the types before it only."""
         body = ast.parse(definition["text"]).body
         if len(body) != 1:
             return False
-        statement, name, kind = body[0], definition["name"], definition["kind"]
+        statement, name = body[0], definition["name"]
+        if name in self._seen or _is_special(name) or getattr(statement, "type_params", []):
+            return False
+        self._seen.add(name)
         if isinstance(statement, (ast.Import, ast.ImportFrom)):
-            return kind == "import" and _is_import(statement, name)
-        if kind == "import" or name in _OURS | _TYPES | _MAKERS:
+            if _of_module(statement, "enum") or ast.unparse(statement) == "from typing import NamedTuple":
+                self._bases.add(name)
+            return definition["kind"] == "import" and _is_import(statement, name)
+        if definition["kind"] == "import" or name in _RESERVED:
             return False
         if isinstance(statement, ast.Assign):
-            target = statement.targets[0]
-            alone = len(statement.targets) == 1 and isinstance(target, ast.Name) and target.id == name
-            return alone and self.is_literal(statement.value)
+            return self._is_constant(statement, name)
         if isinstance(statement, ast.FunctionDef):
+            self._functions.add(name)
             return statement.name == name and self._is_function(statement)
-        return isinstance(statement, ast.ClassDef) and statement.name == name and self._is_class(statement)
+        made = isinstance(statement, ast.ClassDef) and statement.name == name and self._is_class(statement)
+        return made and self._makes_type(name)
+
+    def _is_constant(self, statement: ast.Assign, name: str) -> bool:
+        target, value = statement.targets[0], statement.value
+        if not self._is_plain(value):
+            self._functions.add(name)
+        alone = len(statement.targets) == 1 and isinstance(target, ast.Name) and target.id == name
+        makes = isinstance(value, ast.Call) and ast.unparse(value.func) == "namedtuple"
+        return alone and self.is_literal(value) and (not makes or self._makes_type(name))
+
+    def _makes_type(self, name: str) -> bool:
+        """Not by the name of a builtin: constants stand before classes in a script, and would call that."""
+        self.types.add(name)
+        self._bases.add(name)
+        return not hasattr(builtins, name)
 
     def _is_function(self, function: ast.FunctionDef) -> bool:
         """Whether nothing but a kernel, or a function that nobody calls here, is made where it stands."""
@@ -89,16 +132,22 @@ class _Code:
 
     def _is_class(self, made: ast.ClassDef) -> bool:
         """An enum, or a dataclass, without methods: some of these run at once."""
-        bases = all(isinstance(each, (ast.Name, ast.Attribute)) and self.is_literal(each) for each in made.bases)
+        bases = all(self._is_base(each) for each in made.bases)
         plain = all(self._is_field(each) for each in made.body)
         return bases and plain and not made.keywords and self._are_decorators(made.decorator_list, _CLASS_DECORATORS)
 
+    def _is_base(self, base: ast.expr) -> bool:
+        """A type of the record's, a plain one, or one of the module enum's."""
+        parent = base.value if isinstance(base, ast.Attribute) else base
+        return isinstance(parent, ast.Name) and parent.id in self._bases and self.is_literal(base)
+
     def _is_field(self, statement: ast.stmt) -> bool:
-        if isinstance(statement, ast.Assign):
-            return self.is_literal(statement.value) and all(isinstance(each, ast.Name) for each in statement.targets)
-        if isinstance(statement, ast.AnnAssign):
-            parts = (statement.annotation, statement.value)
-            return all(each is None or self.is_literal(each) for each in parts)
+        if isinstance(statement, (ast.Assign, ast.AnnAssign)):
+            targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
+            names = all(isinstance(each, ast.Name) and not _is_special(each.id) for each in targets)
+            annotation = getattr(statement, "annotation", None)
+            parts = all(each is None or self.is_literal(each) for each in (annotation, statement.value))
+            return names and parts and (statement.value is None or self._is_plain(statement.value))
         words = isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
         return words or isinstance(statement, ast.Pass)
 
@@ -108,10 +157,18 @@ class _Code:
             if ast.unparse(called) not in known:
                 return False
             if isinstance(decorator, ast.Call) and (
-                decorator.args or not all(self.is_literal(each.value) for each in decorator.keywords)
+                decorator.args or any(not self._is_bare(each.value) for each in decorator.keywords)
             ):
                 return False
         return True
+
+    def _is_bare(self, value: ast.expr) -> bool:
+        """Whether it is a literal without any name: what a decorator is given may be called at once."""
+        return all(isinstance(node, _SHAPES) for node in ast.walk(value))
+
+    def _is_plain(self, value: ast.expr) -> bool:
+        """Whether it names no function of the record's."""
+        return not any(isinstance(node, ast.Name) and node.id in self._functions for node in ast.walk(value))
 
     def is_literal(self, value: ast.expr) -> bool:
         """Whether it is a literal, a name of the record's or of torch's and Triton's, or a type made of such."""
@@ -128,10 +185,22 @@ class _Code:
         return isinstance(node, _SHAPES)
 
 
+def _is_special(name: str) -> bool:
+    """Whether Python, or an enum, looks for this name by itself: `__init__`, `_missing_`."""
+    return name.startswith("_") and name.endswith("_") and len(name) > 2
+
+
+def _of_module(statement: ast.Import | ast.ImportFrom, module: str) -> bool:
+    """Whether it is `import MODULE`, or an import of a name from there."""
+    found = statement.module if isinstance(statement, ast.ImportFrom) else ast.unparse(statement.names[0])
+    return found == module and not getattr(statement, "level", 0)
+
+
 def _is_import(statement: ast.Import | ast.ImportFrom, name: str) -> bool:
     alias = statement.names[0]
     module = (statement.module if isinstance(statement, ast.ImportFrom) else alias.name) or ""
     bound = alias.asname or alias.name.partition(".")[0]
     known = module.partition(".")[0] in _IMPORTED and not getattr(statement, "level", 0)
-    # No other module, of those that these import, under a name that is called.
-    return known and len(statement.names) == 1 and bound == name and (name not in _MAKERS or alias.name == name)
+    if not known or len(statement.names) != 1 or bound != name:
+        return False
+    return ast.unparse(statement) in _IMPORTS.get(name, ()) if name in _RESERVED else True
