@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+import re
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from shrinkray_gpu.cli import reduce as of_reduce
-from shrinkray_gpu.cli.words import CONTEXT, OneLineComplaints, fail, narrator
+from shrinkray_gpu.cli import sandbox
+from shrinkray_gpu.cli.words import CONTEXT, OneLineComplaints, chosen_python, fail, narrator
+from shrinkray_gpu.device import error_table
 from shrinkray_gpu.errors import NotReproduced, UsageError
+from shrinkray_gpu.runner.sandbox import SandboxPlaces
 
-_LEFT_OUT = frozenset({"file", "args", "module", "launch", "list_passes", "only_check", "sandbox"})
+if TYPE_CHECKING:
+    from shrinkray_gpu.lift.from_capsule.capsule import Capsule
+
+_LEFT_OUT = frozenset({"file", "args", "module", "launch", "list_passes", "only_check"})
 
 
 class _CapsuleCommand(OneLineComplaints):
@@ -27,26 +35,28 @@ def _capsule(context: click.Context, /, capsule: Path | None, launch: int | None
     A capsule names the launches of which one failed. Each becomes a script, and the first that shows the error is
     reduced, as `shrink FILE` does. Without --oracle the error is the one that the capsule names.
 
+    A capsule holds code, and its scripts run as your own. Of a stranger's, use --sandbox.
+
     Exit codes: as of shrink FILE; 3 too where no launch shows the error by itself.
     """
     if capsule is None:
         fail("which capsule? Usage: shrink capsule CAPSULE [options]", 2)
     from shrinkray_gpu.lift.from_capsule import capsule as capsules
 
-    say = narrator(given["quiet"] or given["as_json"])
     place = given["output"].absolute().parent if given["output"] else capsule.absolute().parent
+    sandbox.enter(given["sandbox"], context.obj, _sandbox_places(capsule, place, given))
+    say = narrator(given["quiet"] or given["as_json"])
     held = place / f"{capsule.stem}_contents"
     found = capsules.read(capsule, held)
     tries = found.tries(launch)
-    if not given["oracle"] and found.cuda_error:
-        given["oracle"] = (found.cuda_error,)
+    given["oracle"] = given["oracle"] or (spec(found),)
     say(f"{capsule.name}: {found.error}; {found.seen} launches, {len(found.likely)} of them may be the one")
     capsules.unpack(found, held)
     rest = of_reduce.reduce_command.make_context("shrink", []).params
-    for suspect, text in tries:
+    for (suspect, text), name in zip(tries, script_names([suspect.number for suspect, _ in tries])):
         say(f"launch {suspect.number} of {found.seen}, {suspect.kernel}, by itself:")
         say.close()
-        file = place / f"{capsule.stem}_launch{suspect.number}.py"
+        file = place / f"{capsule.stem}_{name}.py"
         began = _write(file, f"# Launch {suspect.number} of {found.seen}, from a capsule.\n{text}")
         try:
             context.invoke(of_reduce.reduce_command, **{**rest, **given, "file": file, "args": ()})
@@ -60,6 +70,37 @@ def _capsule(context: click.Context, /, capsule: Path | None, launch: int | None
     say.close()
     tried = [suspect for suspect, _ in tries]
     raise NotReproduced(f"no launch of {capsule.name} shows {found.error!r} by itself. {found.what_next(tried)}")
+
+
+def spec(capsule: Capsule) -> str:
+    """The SPEC for the error that a capsule names. Its words never choose the form: anybody may have sent the file.
+    Raises UsageError where it names none."""
+    if capsule.cuda_error:
+        known = error_table.parse_error(capsule.cuda_error)
+        return known.text if known else f"regex:{_escaped(capsule.cuda_error)}"
+    named = re.fullmatch(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*", capsule.error_type)
+    said = _escaped(capsule.error_line)
+    if not named and not said:
+        raise UsageError(f"{capsule.path.name} names no error, so what must persist is not known: say it with --oracle")
+    head = f"exception:{capsule.error_type}" if named else "regex"
+    return f"{head}:{said}" if said else head
+
+
+def _escaped(line: str) -> str:
+    """A regex for the line, with any numbers in the place of its own: sizes change as the script does."""
+    return re.sub(r"\d+", r"\\d+", re.escape(line.strip()))
+
+
+def script_names(numbers: Sequence[int]) -> list[str]:
+    """One for each script: a launch may have several, and each keeps its files whatever became of the others."""
+    earlier = [numbers[:at].count(number) for at, number in enumerate(numbers)]
+    return [f"launch{number}" + (f"_{before + 1}" if before else "") for number, before in zip(numbers, earlier)]
+
+
+def _sandbox_places(capsule: Path, place: Path, given: dict[str, Any]) -> SandboxPlaces:
+    """The scripts and the result go to one folder; the capsule stays as it is."""
+    seen = [capsule.absolute().parent, *sandbox.interpreters([chosen_python(given["python"], capsule)])]
+    return SandboxPlaces((place, *given["writable"]), (*seen, *filter(None, [given["cwd"]])), (capsule,))
 
 
 def _write(file: Path, text: str) -> bool:

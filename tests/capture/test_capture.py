@@ -14,9 +14,13 @@ from typing import Any
 
 import pytest
 import torch
+import triton
+import triton.language as tl
 
+from shrinkray_gpu.cli.capsule import script_names
 from shrinkray_gpu.runner.inside.capsule import hook, ring
 from shrinkray_gpu.runner.inside.capsule.capsule_schema import VARIABLE
+from shrinkray_gpu.runner.inside.capture import description
 from shrinkray_gpu.runner.private_setup import private_setup
 from tests.capture import programs
 from tests.e2e.command import SHRINK, environment
@@ -101,6 +105,25 @@ def test_a_kernel_that_does_not_compile_is_known_exactly(tmp_path: Path) -> None
     assert done.returncode == 1 and capsule is not None, done.stderr
     assert capsule["exact"] and known(capsule)[0] == (7, "broken")
     assert capsule["error"]["type"].endswith("CompilationError"), capsule["error"]
+
+
+@pytest.mark.slow
+def test_a_kernel_that_does_not_compile_is_reduced_with_that_very_error(tmp_path: Path) -> None:
+    done, capsule = run(tmp_path, programs.COMPILES_NOT)
+    assert capsule is not None, done.stderr
+    (tmp_path / "capsule.json").write_text(json.dumps(capsule))
+    words = "capsule capsule.json --arch sm_90 --jobs 1 --no-report --no-second --max-time 5".split()
+    told = subprocess.run([*SHRINK, *words], cwd=tmp_path, env=environment(), capture_output=True, text=True)
+    assert told.returncode == 0, told.stderr
+    assert "exception:triton.compiler.errors.CompilationError:arange" in told.stdout, told.stdout
+    assert "def broken(" in (tmp_path / "repro_capsule_launch7.py").read_text()
+    words.append("--resume")
+    again = subprocess.run([*SHRINK, *words], cwd=tmp_path, env=environment(), capture_output=True, text=True)
+    assert again.returncode == 0, again.stderr
+
+
+def test_each_script_of_a_launch_has_a_name_of_its_own() -> None:
+    assert script_names([903, 7, 903, 903]) == ["launch903", "launch7", "launch903_2", "launch903_3"]
 
 
 def test_a_program_without_a_fault_leaves_nothing(tmp_path: Path) -> None:
@@ -209,6 +232,16 @@ def test_it_keeps_the_latest_and_the_last_of_each_kernel() -> None:
 def test_what_cannot_be_described_is_launched_all_the_same() -> None:
     [entry] = launched(torch.zeros(2).to_sparse()).entries()
     assert entry[ring.TROUBLE].startswith("RuntimeError: ") and "storage" in entry[ring.TROUBLE]
+
+
+def test_a_tensor_under_another_type_is_no_tensor_of_its_own() -> None:
+    tensor = torch.zeros(4, dtype=torch.int16)
+    seen = triton.reinterpret(tensor, tl.float16)
+    [entry] = launched(seen).entries()
+    assert description.argument(ring.facts(entry[ring.ARGS][0])) == {
+        **description.argument(seen),
+        "base": {**description.tensor(seen.base), "storage": tensor.data_ptr(), "device": "cuda"},
+    }
 
 
 def test_a_grid_that_is_asked_for_is_the_launch_s_own() -> None:

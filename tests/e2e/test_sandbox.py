@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import os
 import shutil
@@ -22,6 +23,7 @@ from shrinkray_gpu.runner.sandbox import SandboxPlaces
 from tests.corpus.making import LOOKUP, write
 from tests.e2e.command import SHRINK, environment, refused, shrink
 from tests.hostile.test_hostile import carriers, not_gone
+from tests.lift.test_from_capsule import WHOLE
 
 WORKS = shutil.which("bwrap") is not None and not subprocess.run(
     [*sandbox.bwrap_command([], SandboxPlaces())[1]], capture_output=True
@@ -63,6 +65,28 @@ def elsewhere() -> Iterator[Path]:
     """A folder that is not in /tmp, of which a sandbox has its own."""
     with tempfile.TemporaryDirectory(dir="/var/tmp") as folder:
         yield Path(folder)
+
+
+@needs_bwrap
+@pytest.mark.slow
+def test_a_capsule_is_reduced_in_one(tmp_path: Path) -> None:
+    """What a function of its kernel writes on the host, it writes to a /tmp of its own."""
+    outside = Path(tempfile.gettempdir()) / f"theirs_{uuid.uuid4().hex}"
+    body = f"    __import__('pathlib').Path({str(outside)!r}).touch()\n    return 4\n"
+    head = "@triton.jit\ndef add(x, i, n, mode, BLOCK: tl.constexpr):\n"
+    made = copy.deepcopy(WHOLE)
+    made["error"] = {"type": "triton.compiler.errors.CompilationError", "text": "", "where": "launch"}
+    record = made["launches"][0]["record"]
+    record["definitions"][-1:] = [
+        {"kind": "function", "name": "size", "text": f"@triton.constexpr_function\ndef size():\n{body}"},
+        {"kind": "function", "name": "add", "text": f"{head}    tl.store(x + tl.arange(0, size() - 1), 1.0)\n"},
+    ]
+    (tmp_path / "theirs").mkdir()
+    (tmp_path / "theirs" / "capsule.json").write_text(json.dumps(made))
+    words = "capsule theirs/capsule.json --sandbox bwrap --arch sm_90 --jobs 1 --max-time 3 --no-report --no-second"
+    done = subprocess.run([*SHRINK, *words.split()], cwd=tmp_path, env=environment(), capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "theirs" / "repro_capsule_launch12.py").is_file() and not outside.exists()
 
 
 @needs_bwrap

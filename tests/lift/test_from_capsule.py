@@ -13,8 +13,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from shrinkray_gpu.cli.capsule import spec
 from shrinkray_gpu.errors import UsageError
 from shrinkray_gpu.lift.from_capsule import capsule
+from shrinkray_gpu.oracle.spec import parse
 from shrinkray_gpu.runner.inside.capsule.capsule_schema import VERSION
 from tests.damage import damaged
 from tests.e2e.command import refused
@@ -24,6 +26,7 @@ KERNEL = "@triton.jit\ndef add(x, i, n, mode, BLOCK: tl.constexpr):\n    tl.stor
 TENSOR = {"offset": 0, "strides": [1], "residue": 0, "device": "cuda", "kind": "tensor", "constexpr": False}
 NAME = "0123456789abcdef.pt"
 HELD = {"kind": "range", "low": 0, "high": 9, "exact": {"kind": "file", "path": NAME, "bytes": 4}}
+WHOLE_TENSOR = {**TENSOR, "dtype": "float32", "shape": [64], "storage": 0, "bytes": 256}
 WHOLE: dict[str, Any] = {
     "capsule": VERSION,
     "mode": "record",
@@ -86,7 +89,35 @@ DEFINITIONS = [
     {"kind": "function", "name": "h", "text": "class h:\n    x: evil() = 1\n"},
     {"kind": "function", "name": "h", "text": "class h:\n    def __set_name__(self):\n        evil()\n"},
     {"kind": "function", "name": "h", "text": "for h in evil():\n    pass\n"},
+    {"kind": "function", "name": "h", "text": "class h:\n    evil().x: int = 1\n"},
+    {"kind": "function", "name": "h", "text": "class h:\n    __init__ = ONE\n"},
+    {"kind": "function", "name": "h", "text": "class h(IntEnum):\n    _missing_ = ONE\n"},
+    {"kind": "function", "name": "h", "text": "class h:\n    step = plain\n"},
+    {"kind": "function", "name": "h", "text": "class h:\n    step: plain = alias\n"},
+    {"kind": "function", "name": "h", "text": "class h(triton.Config):\n    pass\n"},
+    {"kind": "function", "name": "h", "text": "@triton.jit(repr=plain)\ndef h(x):\n    pass\n"},
+    {"kind": "function", "name": "exec", "text": "class exec:\n    pass\n"},
+    {"kind": "function", "name": "TensorDescriptor", "text": "def TensorDescriptor(x):\n    evil()\n"},
+    {"kind": "function", "name": "dataclass", "text": "def dataclass(x):\n    evil()\n"},
+    {"kind": "import", "name": "dataclass", "text": "from torch.utils.collect_env import run as dataclass\n"},
+    {"kind": "import", "name": "tl", "text": "import torch as tl\n"},
+    {"kind": "function", "name": "add", "text": KERNEL.replace("add", "plain")},
 ]
+SEVERAL: dict[str, list[tuple[str, str, str]]] = {
+    "a type by the words of a comment": [
+        ("import", "f", "from torch.utils.collect_env import run as f  # = namedtuple(\n"),
+        ("constant", "y", "y = f('evil')\n"),
+    ],
+    "a type by a name that a function takes": [
+        ("function", "f", "class f:\n    pass\n"),
+        ("function", "f", "def f():\n    evil()\n"),
+        ("constant", "y", "y = f()\n"),
+    ],
+    "a type that comes later": [
+        ("constant", "y", "y = f('evil')\n"),
+        ("function", "f", "class f:\n    pass\n"),
+    ],
+}
 
 
 def read(folder: Path, made: object) -> capsule.Capsule:
@@ -108,7 +139,7 @@ def test_a_capsule_as_the_hook_writes_it(tmp_path: Path) -> None:
     [suspect] = found.suspects
     assert (suspect.number, suspect.kernel, suspect.why_none) == (12, "add", "")
     assert any("add[(4,)](x, i, 64, Mode.FAST, BLOCK=16, num_warps=2)" in text for text in suspect.scripts)
-    assert any(f'torch.load("{tmp_path / "contents" / NAME}")' in text for text in suspect.scripts)
+    assert any(f'torch.load("{tmp_path / "contents" / NAME}", weights_only=True)' in text for text in suspect.scripts)
     capsule.unpack(found, tmp_path / "contents")
     assert (tmp_path / "contents" / NAME).read_bytes() == b"data"
 
@@ -117,10 +148,71 @@ def test_a_capsule_as_the_hook_writes_it(tmp_path: Path) -> None:
 def test_no_definition_runs_anything_on_the_host(tmp_path: Path, definition: dict[str, str]) -> None:
     made = copy.deepcopy(WHOLE)
     record = made["launches"][0]["record"]
-    record["definitions"] = [each for each in record["definitions"] if each["name"] != definition["name"]]
-    record["definitions"].insert(0, definition)
+    record["definitions"] = [
+        {"kind": "function", "name": "plain", "text": "def plain(self):\n    evil()\n"},
+        {"kind": "constant", "name": "alias", "text": "alias = plain\n"},
+        *(each for each in record["definitions"] if each["name"] != definition["name"]),
+        definition,
+    ]
     [suspect] = read(tmp_path, made).suspects
-    assert not suspect.scripts and suspect.why_none
+    assert not suspect.scripts and f"its definition of {definition['name']} is none" in suspect.why_none
+
+
+@pytest.mark.parametrize("several", SEVERAL.values(), ids=SEVERAL)
+def test_a_type_is_what_was_accepted_as_one(tmp_path: Path, several: list[tuple[str, str, str]]) -> None:
+    made = copy.deepcopy(WHOLE)
+    definitions = made["launches"][0]["record"]["definitions"]
+    definitions += [{"kind": kind, "name": name, "text": text} for kind, name, text in several]
+    [suspect] = read(tmp_path, made).suspects
+    assert not suspect.scripts and "is none that a kernel needs" in suspect.why_none
+
+
+def test_types_that_kernels_have_are_accepted(tmp_path: Path) -> None:
+    made = copy.deepcopy(WHOLE)
+    made["launches"][0]["record"]["definitions"] += [
+        {"kind": "import", "name": "namedtuple", "text": "from collections import namedtuple\n"},
+        {"kind": "constant", "name": "Pair", "text": "Pair = namedtuple('Pair', 'a b')\n"},
+        {"kind": "constant", "name": "PAIR", "text": "PAIR = tl.constexpr(Pair(1, 2))\n"},
+        {"kind": "import", "name": "dataclass", "text": "from dataclasses import dataclass\n"},
+        {"kind": "function", "name": "Sizes", "text": "@dataclass(frozen=True)\nclass Sizes:\n    m: int = 16\n"},
+        {"kind": "import", "name": "enum", "text": "import enum\n"},
+        {"kind": "function", "name": "Act", "text": "class Act(str, enum.Enum):\n    RELU = 'relu'\n"},
+        {"kind": "function", "name": "h", "text": "@triton.jit(noinline=True)\ndef h(x, act=Act.RELU):\n    pass\n"},
+    ]
+    [suspect] = read(tmp_path, made).suspects
+    assert suspect.scripts and "class Act(str, enum.Enum):" in suspect.scripts[0], suspect.why_none
+
+
+@pytest.mark.parametrize(
+    ("place", "value"),
+    [
+        (("options", 0), {"kind": "unknown", "name": "arch", "text": "evil()"}),
+        (
+            ("arguments", 2),
+            {
+                "kind": "tuple",
+                "name": "n",
+                "constexpr": False,
+                "items": [{"kind": "tuple", "named": "exec", "items": [{"kind": "value", "text": "'evil'"}]}],
+            },
+        ),
+        (
+            ("arguments", 0),
+            {
+                "kind": "descriptor",
+                "name": "x",
+                "constexpr": False,
+                "base": {key: value for key, value in WHOLE_TENSOR.items() if key != "kind"},
+                **{"shape": [64], "strides": [1], "block_shape": [16], "padding": "zero", "round_f32_to_tf32": False},
+                **{"layout": "None", "module": "evil.tools"},
+            },
+        ),
+    ],
+    ids=["an option of no kind", "a type within a tuple", "a descriptor's module"],
+)
+def test_no_part_of_an_argument_is_imported_or_called(tmp_path: Path, place: Place, value: dict[str, Any]) -> None:
+    [suspect] = read(tmp_path, changed((*RECORD, *place), value)).suspects
+    assert not suspect.scripts and suspect.why_none and "schema" not in suspect.why_none, suspect.why_none
 
 
 @pytest.mark.parametrize("text", TEXTS)
@@ -155,6 +247,39 @@ def test_what_is_no_capsule_is_told_in_a_line(tmp_path: Path, made: object, said
     with pytest.raises(UsageError) as told:
         read(tmp_path, made)
     assert said in str(told.value) and "\n" not in str(told.value)
+
+
+@pytest.mark.parametrize(
+    ("kind", "text", "expected"),
+    [
+        ("torch.AcceleratorError", "CUDA error: an illegal memory access was encountered\nCUDA kernel errors", None),
+        ("RuntimeError", "CUDA error: script:./evil.sh", r"regex:script:\./evil\.sh"),
+        ("RuntimeError", "Triton Error [CUDA]: exit:1", r"regex:exit:\d+"),
+        ("ValueError", "script:./evil (a+)+$", r"exception:ValueError:script:\./evil\ \(a\+\)\+\$"),
+        (
+            "triton.runtime.errors.OutOfResources",
+            "out of resource: shared memory, Required: 262144, Hardware limit: 232448.",
+            r"exception:triton.runtime.errors.OutOfResources:out\ of\ resource:\ shared\ memory,\ Required:\ \d+,"
+            r"\ Hardware\ limit:\ \d+\.",
+        ),
+        ("a.Error", "at 2:4:\ndef f(x):\n    ^\na wrong thing\n", r"exception:a.Error:a\ wrong\ thing"),
+        ("script:./evil", "no: type", r"regex:no:\ type"),
+        ("IndexError", "", "exception:IndexError"),
+    ],
+)
+def test_the_error_that_it_names_must_persist_and_no_other(
+    tmp_path: Path, kind: str, text: str, expected: str | None
+) -> None:
+    made = changed(("error",), {"type": kind, "text": text, "where": "uncaught"})
+    asked = spec(read(tmp_path, made))
+    assert asked == (expected or "an illegal memory access was encountered")
+    oracle = parse(asked, folder=tmp_path)
+    assert type(oracle).__name__ in ("StickyOracle", "WordsOracle", "ExceptionOracle")
+
+
+def test_an_error_without_a_name_is_asked_for(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="say it with --oracle"):
+        spec(read(tmp_path, changed(("error",), {"type": "script:x", "text": "\n", "where": "exit"})))
 
 
 def test_the_command_ends_with_2(tmp_path: Path) -> None:
