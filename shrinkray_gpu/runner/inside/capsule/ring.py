@@ -135,6 +135,8 @@ _PLAIN = frozenset({int, float, bool, str, type(None)})
 
 def _kept(value: Any) -> Any:
     """What may be kept of an argument: of a tensor, the arguments of `TensorFacts`."""
+    if not hasattr(value, "untyped_storage"):  # `triton.reinterpret` has all else
+        return _other(value)
     try:
         return (value.dtype, value.shape, value.stride(), value.data_ptr())
     except AttributeError:
