@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import ctypes
 import itertools
 import json
 import os
@@ -9,16 +11,23 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any
 
+from shrinkray_gpu.device.own_commands import DIE_WITH_PARENT
+from shrinkray_gpu.events import Message, SearchProgress, printed_result
+
 LAST = 20
 """Lines of what a command says that are told."""
 PATIENCE = 30.0
 """Seconds for a command to end that was told to."""
+_REDUCED, _INTERRUPTED = 0, 130
+"""Exit codes. Both may come with a result, and the second without one too."""
+_prctl = ctypes.CDLL(None).prctl
 
 
 def command(words: Sequence[str]) -> list[str]:
@@ -26,16 +35,23 @@ def command(words: Sequence[str]) -> list[str]:
     return [sys.executable, "-m", "shrinkray_gpu", *words]
 
 
-def last_object(out: str) -> dict[str, Any]:
-    """The JSON object that a command printed, or the last of several, one a line; empty if there is none."""
-    for text in (out, out.strip().rpartition("\n")[2]):
-        try:
-            found = json.loads(text)
-        except ValueError:
-            continue
-        if isinstance(found, dict):
-            return found
-    return {}
+def start(words: Sequence[str], folder: Path, out: Any, said: Any) -> subprocess.Popen[bytes]:
+    """`shrink WORDS...` in `folder`. It ends when this process does, however that ends. Raises OSError."""
+    server = os.getpid()
+
+    def tie() -> None:
+        _prctl(DIE_WITH_PARENT, signal.SIGTERM, 0, 0, 0)
+        if os.getppid() != server:  # it ended just before
+            os._exit(1)
+
+    return subprocess.Popen(
+        command(words),
+        cwd=folder,
+        stdin=subprocess.DEVNULL,
+        stdout=out,
+        stderr=said,
+        preexec_fn=tie,
+    )
 
 
 def complaint(said: str) -> str:
@@ -53,11 +69,19 @@ class Running:
     said: IO[bytes]
     began: float = field(default_factory=time.monotonic)
     ended: float | None = None
+    told: bool = False
+    """To stop. A second time would mean: without the check."""
+
+    def __post_init__(self) -> None:
+        threading.Thread(target=self._watch, daemon=True).start()
+
+    def _watch(self) -> None:
+        self.process.wait()
+        self.ended = time.monotonic()
 
     @property
     def seconds(self) -> float:
-        if self.ended is None and self.process.poll() is not None:
-            self.ended = time.monotonic()
+        """From its start to its end, or to now."""
         return (self.ended or time.monotonic()) - self.began
 
     def read(self, file: IO[bytes]) -> str:
@@ -66,8 +90,10 @@ class Running:
     def status(self) -> dict[str, Any]:
         """`state` is running, done or failed; the words are the last that it said."""
         code = self.process.poll()
-        state = "running" if code is None else "done" if code in (0, 130) else "failed"
-        lines = self.read(self.said).splitlines()[-LAST:]
+        out = self.read(self.out)
+        done = code in (_REDUCED, _INTERRUPTED) and bool(printed_result(out))
+        state = "running" if code is None else "done" if done else "failed"
+        lines = [*_lines(out), *self.read(self.said).splitlines()][-LAST:]
         return {"state": state, "exit_code": code, "seconds": round(self.seconds, 1), "said": lines}
 
     def result(self) -> dict[str, Any]:
@@ -75,14 +101,14 @@ class Running:
         told = self.status()
         if told["state"] == "running":
             return told
-        found = last_object(self.read(self.out))
-        if "text" in found and told["state"] == "done":
-            return {"state": "done", "exit_code": told["exit_code"], **found}
-        return {**told, "state": "failed", "error": complaint(self.read(self.said))}
+        if told["state"] == "done":
+            return {"state": "done", "exit_code": told["exit_code"], **printed_result(self.read(self.out))}
+        return {**told, "error": complaint(self.read(self.said))}
 
     def stop(self) -> None:
         """As Ctrl-C does: the best so far is checked, and is the result."""
-        if self.process.poll() is None:
+        if self.process.poll() is None and not self.told:
+            self.told = True
             self.process.send_signal(signal.SIGINT)
 
     def close(self) -> None:
@@ -97,6 +123,19 @@ class Running:
             file.close()
 
 
+def _lines(out: str) -> list[str]:
+    """What the events of a command say to a person, and how far its search is."""
+    said, progress = [], ""
+    for line in out.splitlines():
+        with contextlib.suppress(ValueError):  # it is writing this one
+            event = json.loads(line)
+            if event.get("event") == Message.name:
+                said.append(str(event["text"]))
+            elif event.get("event") == SearchProgress.name:
+                progress = f"round {event['round']}: {event['lines']} lines, {event['tokens']} tokens ({event['by']})"
+    return [*said, progress] if progress else said
+
+
 class Background:
     """The commands of one caller, by names that it is told."""
 
@@ -106,11 +145,8 @@ class Background:
 
     def start(self, words: Sequence[str], folder: Path) -> str:
         out, said = tempfile.NamedTemporaryFile(), tempfile.NamedTemporaryFile()
-        process = subprocess.Popen(
-            command(words), cwd=folder, env=dict(os.environ), stdin=subprocess.DEVNULL, stdout=out, stderr=said
-        )
         name = f"r{next(self._numbers)}"
-        self.commands[name] = Running(process, out, said)
+        self.commands[name] = Running(start(words, folder, out, said), out, said)
         return name
 
     def close(self) -> None:

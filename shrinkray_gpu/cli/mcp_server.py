@@ -6,6 +6,7 @@ Its tools are the commands of the command line, started as processes: what they 
 from __future__ import annotations
 
 import asyncio
+import json
 import shlex
 import subprocess
 import sys
@@ -15,7 +16,7 @@ from typing import Any
 
 import click
 
-from shrinkray_gpu.cli.background import Background, command, complaint, last_object
+from shrinkray_gpu.cli.background import Background, complaint, start
 from shrinkray_gpu.cli.words import CONTEXT, OneLineComplaints, fail
 from shrinkray_gpu.evidence.versions import __version__
 
@@ -106,8 +107,10 @@ class Tools:
     async def explain(self, program: str, oracle: str = "", arch: str = "", folder: str = "") -> dict[str, Any]:
         """What the fault of `program` is, and whose: its own, or of Triton, ptxas, the driver. Writes nothing."""
         code, out, said = await _run(["explain", "--json", *_given(oracle, arch), *shlex.split(program)], folder)
-        found = last_object(out) if code == 0 else {}
-        return found or {"exit_code": code, "error": complaint(said)}
+        if code:
+            return {"exit_code": code, "error": complaint(said)}
+        found: dict[str, Any] = json.loads(out)
+        return found
 
     def _unknown(self, id: str) -> dict[str, Any]:
         known = ", ".join(self.background.commands) or "none was started"
@@ -123,22 +126,16 @@ def _folder(name: str) -> Path:
 
 
 async def _run(words: Sequence[str], folder: str) -> tuple[int, str, str]:
-    """Exit code, stdout and stderr of a command that its caller waits for."""
-    def work() -> tuple[int, str, str]:
-        try:
-            done = subprocess.run(
-                command(words),
-                cwd=_folder(folder),
-                stdin=subprocess.DEVNULL,
-                capture_output=True,
-                text=True,
-                errors="replace",
-                timeout=LONGEST,
-            )
-        except OSError as error:
-            return 2, "", f"shrink: {error}"
-        except subprocess.TimeoutExpired:
-            return 2, "", f"shrink: it did not end within {LONGEST:g} s"
-        return done.returncode, done.stdout, done.stderr
-
-    return await asyncio.to_thread(work)
+    """Exit code, stdout and stderr of a command that its caller waits for. It ends with the call, however that ends."""
+    try:
+        process = start(words, _folder(folder), subprocess.PIPE, subprocess.PIPE)
+    except OSError as error:
+        return 2, "", f"shrink: {error}"
+    try:
+        out, said = await asyncio.to_thread(process.communicate, None, LONGEST)
+    except subprocess.TimeoutExpired:
+        return 2, "", f"shrink: it did not end within {LONGEST:g} s"
+    finally:
+        if process.poll() is None:
+            process.terminate()
+    return process.returncode, out.decode("utf-8", "replace"), said.decode("utf-8", "replace")

@@ -8,11 +8,15 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
+import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from shrinkray_gpu.cli.background import Background, Running
 from tests.e2e.command import SHRINK, environment
 
 INSTALLED = importlib.util.find_spec("mcp") is not None
@@ -32,6 +36,102 @@ def broken(x, N: tl.constexpr):
 unused = [n for n in range(10)]
 broken[(1,)](torch.zeros(4, device="cuda"), N=3)
 """
+
+
+SLEEPS = "import time\nprint('asleep', flush=True)\ntime.sleep(300)\n"
+COUNTS = """\
+import signal, sys, time
+seen = []
+signal.signal(signal.SIGINT, lambda *_: seen.append(1))
+print("begun", flush=True)
+while not seen:
+    time.sleep(0.05)
+time.sleep(1)
+print(len(seen), flush=True)
+"""
+
+
+def until(holds: Callable[[], bool], seconds: float = 120) -> None:
+    end = time.monotonic() + seconds
+    while not holds():
+        assert time.monotonic() < end
+        time.sleep(0.1)
+
+
+def running(text: str) -> Running:
+    out, said = tempfile.NamedTemporaryFile(), tempfile.NamedTemporaryFile()
+    return Running(subprocess.Popen([sys.executable, "-c", text], stdout=out, stderr=said), out, said)
+
+
+def test_a_stop_before_the_search_is_no_repro(tmp_path: Path) -> None:
+    (tmp_path / "sleeps.py").write_text(SLEEPS)
+    background = Background()
+    name = background.start(["--json", "--arch", "sm_90", "--jobs", "1", "sleeps.py"], tmp_path)
+    found = background.commands[name]
+    until(lambda: '"phase"' in found.read(found.out))
+    found.stop()
+    until(lambda: found.status()["state"] != "running")
+    assert found.status()["exit_code"] == 130
+    result = found.result()
+    assert result["state"] == "failed" and "interrupted" in result["error"] and "text" not in result, result
+    background.close()
+
+
+def test_it_is_told_to_stop_once_and_its_time_ends_with_it() -> None:
+    found = running(COUNTS)
+    until(lambda: "begun" in found.read(found.out))
+    found.stop()
+    found.stop()
+    time.sleep(0.3)
+    found.stop()
+    found.process.wait()
+    assert found.read(found.out) == "begun\n1\n"
+    time.sleep(1.5)
+    assert found.seconds < time.monotonic() - found.began - 1
+    found.close()
+
+
+def test_what_it_says_comes_from_its_events() -> None:
+    progress = {"round": 2, "lines": 9, "tokens": 70, "by": "names", "tries": {}}
+    events = [{"event": "message", "text": "one"}, {"event": "progress", **progress}, {"event": "message", "text": "2"}]
+    found = running(f"for line in {[json.dumps(each) for each in events]}: print(line)\nprint('{{\"cut')")
+    found.process.wait()
+    assert found.status()["said"] == ["one", "2", "round 2: 9 lines, 70 tokens (names)"]
+    found.close()
+
+
+def test_a_result_needs_to_be_one() -> None:
+    """Of any kind: an error has a `text` as well."""
+    for event, state in (("result", "done"), ("error", "failed")):
+        found = running(f"print('{json.dumps({'event': event, 'text': 'x'})}')")
+        found.process.wait()
+        assert (found.status()["state"], found.result()["state"]) == (state, state)
+        found.close()
+
+
+def test_what_it_started_ends_with_a_server_that_is_killed(tmp_path: Path) -> None:
+    (tmp_path / "sleeps.py").write_text(SLEEPS)
+    text = (
+        "import pathlib, time\nfrom shrinkray_gpu.cli.background import Background\nb = Background()\n"
+        "name = b.start(['--json', '--arch', 'sm_90', '--jobs', '1', 'sleeps.py'], pathlib.Path('.'))\n"
+        "found = b.commands[name]\n"
+        "while '\"phase\"' not in found.read(found.out):\n    time.sleep(0.1)\n"
+        "print(found.process.pid, flush=True)\ntime.sleep(300)\n"
+    )
+    path = os.pathsep.join([str(Path(__file__).parents[2]), *filter(None, [os.environ.get("PYTHONPATH")])])
+    server = subprocess.Popen(
+        [sys.executable, "-c", text],
+        cwd=tmp_path,
+        env={**environment(), "PYTHONPATH": path},
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert server.stdout is not None
+    pid = int(server.stdout.readline())
+    server.terminate()
+    server.wait()
+    until(lambda: not Path(f"/proc/{pid}").exists() or ") Z " in Path(f"/proc/{pid}/stat").read_text(), 60)
+    server.stdout.close()
 
 
 @pytest.mark.skipif(INSTALLED, reason="mcp is installed")
