@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import itertools
 import json
-import os
 import signal
 import subprocess
 import sys
@@ -18,7 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any
 
-from shrinkray_gpu.device.own_commands import DIE_WITH_PARENT
+from shrinkray_gpu.device.own_commands import tie
 from shrinkray_gpu.events import Message, SearchProgress, printed_result
 
 LAST = 20
@@ -27,7 +25,6 @@ PATIENCE = 30.0
 """Seconds for a command to end that was told to."""
 _REDUCED, _INTERRUPTED = 0, 130
 """Exit codes. Both may come with a result, and the second without one too."""
-_prctl = ctypes.CDLL(None).prctl
 
 
 def command(words: Sequence[str]) -> list[str]:
@@ -37,20 +34,13 @@ def command(words: Sequence[str]) -> list[str]:
 
 def start(words: Sequence[str], folder: Path, out: Any, said: Any) -> subprocess.Popen[bytes]:
     """`shrink WORDS...` in `folder`. It ends when this process does, however that ends. Raises OSError."""
-    server = os.getpid()
-
-    def tie() -> None:
-        _prctl(DIE_WITH_PARENT, signal.SIGTERM, 0, 0, 0)
-        if os.getppid() != server:  # it ended just before
-            os._exit(1)
-
     return subprocess.Popen(
         command(words),
         cwd=folder,
         stdin=subprocess.DEVNULL,
         stdout=out,
         stderr=said,
-        preexec_fn=tie,
+        preexec_fn=tie(signal.SIGTERM),
     )
 
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import json
 import os
 import re
 import shlex
@@ -24,12 +23,14 @@ from typing import Any
 
 import pytest
 
+from shrinkray_gpu.events import printed_result
+
 INSIDE = "SHRINK_INSIDE_PYTEST"
 """In the environment of a reduction: the pytest in it, whose settings may say --shrink, reduces nothing."""
 AROUND = 600.0
 """Seconds beside the search: runs of the original, the final check, the attachment. Then the best so far will do."""
-PATIENCE = 60.0
-"""Seconds for a reduction to end that was told to."""
+PATIENCE = 300.0
+"""Seconds for a reduction to end that was told to: its final check makes several clean runs."""
 _REDUCED, _INTERRUPTED, _USAGE, _NOT_SHOWN, _NO_KERNEL = 0, 130, 2, 3, 5
 """Exit codes of `shrink`."""
 
@@ -75,6 +76,8 @@ class TestResult:
     """In one line."""
     issue: str = ""
     """Where its ISSUE.md is."""
+    interrupted: bool = False
+    """Whether Ctrl-C ended its reduction, and so all."""
 
 
 class FailingTests:
@@ -101,6 +104,8 @@ class FailingTests:
                 terminalreporter.write_line(f"  {result.told}")
                 if result.issue:
                     terminalreporter.write_line(f"  to attach: {result.issue}")
+                if result.interrupted:
+                    raise KeyboardInterrupt
         except KeyboardInterrupt:
             terminalreporter.write_line("  interrupted; the tests after it are not reduced")
         if left := len(self.failed) - len(chosen):
@@ -120,16 +125,19 @@ class FailingTests:
         except OSError as error:
             why = f"cannot create {place}: {error.strerror}. Choose another --shrink-dir"
             return TestResult(node, f"not reduced: {why}")
-        done = _finished(self.command(node, place), self.config.invocation_params.dir, self._limit())
+        done = finished(self.command(node, place), self.config.invocation_params.dir, self._limit())
         if done is None:
             return TestResult(node, "not reduced: it did not end in time; give less work by --shrink-args")
-        code, out, said = done
+        code, out, said = done.code, done.out, done.said
         shown = Path(os.path.relpath(place))
-        if code in (_REDUCED, _INTERRUPTED) and (found := _result(out)):
+        if code in (_REDUCED, _INTERRUPTED) and (found := printed_result(out)):
             lines, tokens = found["after"]
             told = f"reduced to {lines} lines, {tokens} tokens: {shown / Path(found['output']).name}"
-            return TestResult(node, told, os.path.relpath(found["attachment"]) if found["attachment"] else "")
+            issue = os.path.relpath(found["attachment"]) if found["attachment"] else ""
+            return TestResult(node, told, issue, done.interrupted)
         _clear(place)
+        if done.interrupted:
+            return TestResult(node, "not reduced: interrupted before there was a result", interrupted=True)
         why = _complaint(said)
         if code == _NO_KERNEL:
             return TestResult(node, f"left as it is, since it fails for no reason of a GPU's: {why}")
@@ -141,6 +149,7 @@ class FailingTests:
         """What a person would type, from the folder where pytest was started."""
         given = self.config.getoption
         words = ["--quiet", "--json", "--kernel-only", "--restart", "--max-time", f"{given('--shrink-time'):g}"]
+        words += ["--python", sys.executable]  # the test's own
         if arch := given("--shrink-arch"):
             words += ["--arch", arch]
         words += [*shlex.split(given("--shrink-args")), "--output", str(place / f"repro_{slug(node)}.py")]
@@ -181,9 +190,22 @@ def slug(node: str) -> str:
     return plain if len(plain) <= 80 and re.fullmatch(r"[\w/.:\[\]-]+", node, re.ASCII) else f"{plain[:70]}_{digest}"
 
 
-def _finished(command: Sequence[str], folder: Path, limit: float) -> tuple[int, str, str] | None:
-    """Exit code, stdout and stderr. Told to end after `limit` seconds, it gives its best so far; None if it does not
-    end even then."""
+@dataclass(frozen=True)
+class _Ended:
+    """A reduction that came to its end."""
+
+    code: int
+    out: str
+    said: str
+    interrupted: bool
+
+
+def finished(command: Sequence[str], folder: Path, limit: float, patience: float = PATIENCE) -> _Ended | None:
+    """Told to end after `limit` seconds, or by Ctrl-C, it gives its best so far; None if it does not end within
+    `patience` even then. It hears one SIGINT only, since a second one would leave out the check of the result: a
+    terminal's own does not reach its session. A second Ctrl-C here ends it at once."""
+    from shrinkray_gpu.device.own_commands import tie
+
     environment = {name: value for name, value in os.environ.items() if name != "PYTEST_CURRENT_TEST"}
     process = subprocess.Popen(
         command,
@@ -194,32 +216,24 @@ def _finished(command: Sequence[str], folder: Path, limit: float) -> tuple[int, 
         stderr=subprocess.PIPE,
         text=True,
         errors="replace",
+        start_new_session=True,
+        preexec_fn=tie(signal.SIGTERM),  # since no hangup of the terminal reaches it
     )
-    for patience, after in ((limit, signal.SIGINT), (PATIENCE, signal.SIGTERM), (PATIENCE, signal.SIGKILL)):
+    interrupted = False
+    try:
         try:
-            out, said = process.communicate(timeout=patience)
-        except subprocess.TimeoutExpired:
-            process.send_signal(after)
-        except KeyboardInterrupt:
+            out, said = process.communicate(timeout=limit)
+        except (subprocess.TimeoutExpired, KeyboardInterrupt) as why:
+            interrupted = isinstance(why, KeyboardInterrupt)
             process.send_signal(signal.SIGINT)
-            process.communicate(timeout=PATIENCE)
-            raise
-        else:
-            return process.returncode, out, said
-    process.communicate()
-    return None
-
-
-def _result(out: str) -> dict[str, Any] | None:
-    """What `--json` printed: the last line, or the whole."""
-    for text in (out.strip().rpartition("\n")[2], out):
-        try:
-            found = json.loads(text)
-        except ValueError:
-            continue
-        if isinstance(found, dict) and isinstance(found := found.get("result", found), dict) and "after" in found:
-            return found
-    return None
+            out, said = process.communicate(timeout=patience)
+    except subprocess.TimeoutExpired:
+        return None
+    finally:
+        if process.poll() is None:
+            process.kill()
+            process.wait()
+    return _Ended(process.returncode, out, said, interrupted)
 
 
 def _complaint(said: str) -> str:

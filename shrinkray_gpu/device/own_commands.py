@@ -8,7 +8,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,14 +20,19 @@ _prctl = ctypes.CDLL(None).prctl
 
 def run_command(command: Sequence[str | Path], **options: Any) -> subprocess.CompletedProcess[Any]:
     """As `subprocess.run`."""
+    return subprocess.run(command, preexec_fn=tie(signal.SIGKILL), **options)
+
+
+def tie(number: signal.Signals) -> Callable[[], None]:
+    """What a new process must call to get this signal when the thread that started it ends."""
     tool = os.getpid()
 
-    def tie() -> None:
-        _prctl(DIE_WITH_PARENT, signal.SIGKILL, 0, 0, 0)
+    def tied() -> None:
+        _prctl(DIE_WITH_PARENT, number, 0, 0, 0)
         if os.getppid() != tool:  # it ended just before
             os._exit(1)
 
-    return subprocess.run(command, preexec_fn=tie, **options)
+    return tied
 
 
 def answer_of(code: str) -> str:

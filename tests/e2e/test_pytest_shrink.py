@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import os
 import re
+import signal
 import subprocess
+import sys
+import threading
+import time
 from pathlib import Path
 
 import pytest
+from _pytest.config import _prepareconfig
 
-from shrinkray_gpu.cli.pytest_shrink import ordered, slug
-from tests.e2e.test_pytest_plugin import run
+from shrinkray_gpu.cli.pytest_shrink import FailingTests, finished, ordered, slug
+from tests.e2e.test_pytest_plugin import INSTALLED, MODULE, run
 
 FAST = "--no-report --no-second --jobs 1"
 HEAD = """\
@@ -125,6 +131,53 @@ def test_a_wrong_option_for_shrink_is_told_in_a_line(tmp_path: Path) -> None:
     done = session(tmp_path, "--shrink", tests=PLAIN, args="--oracel=x")
     assert done.returncode == 1
     assert told(done)["test_gpu.py::test_plain"].startswith("not reduced: No such option '--oracel'. Did you mean")
+
+
+COUNTS = """\
+import pathlib, signal, sys, time
+seen = []
+signal.signal(signal.SIGINT, lambda *_: seen.append(1))
+pathlib.Path("begun").touch()
+while not seen:
+    time.sleep(0.05)
+time.sleep(float(sys.argv[1]))
+print(len(seen))
+sys.exit(130)
+"""
+
+
+def counts(seconds: float) -> list[str]:
+    """A command that takes so long after it was told to end, and says how often it was."""
+    return [sys.executable, "-c", COUNTS, str(seconds)]
+
+
+def test_a_reduction_is_told_to_end_once(tmp_path: Path) -> None:
+    done = finished(counts(2), tmp_path, limit=5, patience=60)
+    assert done is not None and (done.code, done.out, done.interrupted) == (130, "1\n", False)
+
+
+def test_one_that_does_not_end_is_ended(tmp_path: Path) -> None:
+    began = time.monotonic()
+    assert finished(counts(300), tmp_path, limit=5, patience=1) is None
+    assert time.monotonic() - began < 60
+
+
+def test_ctrl_c_leaves_its_result(tmp_path: Path) -> None:
+    def interrupt() -> None:
+        while not (tmp_path / "begun").exists():
+            time.sleep(0.1)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    threading.Thread(target=interrupt).start()
+    done = finished(counts(1), tmp_path, limit=100, patience=60)
+    assert done is not None and (done.code, done.out, done.interrupted) == (130, "1\n", True)
+
+
+def test_the_interpreter_is_the_session_s_unless_another_is_named(tmp_path: Path) -> None:
+    words = [*([] if INSTALLED else ["-p", MODULE]), "--rootdir", str(tmp_path), "--shrink-args", "--python other"]
+    command = FailingTests(_prepareconfig(words)).command("test_a.py::test_b", tmp_path)
+    at = [i for i, word in enumerate(command) if word == "--python"]
+    assert [command[i + 1] for i in at] == [sys.executable, "other"]
 
 
 def test_the_first_of_each_test_comes_before_its_other_parameters() -> None:
