@@ -47,7 +47,7 @@ def test_the_evidence_is_told_and_a_fix_is_a_control(here: Path) -> None:
     diff = difflib.unified_diff(REPRO.splitlines(True), fixed.splitlines(True), "a/failing.py", "b/failing.py")
     (here / "fix.diff").write_text("".join(diff))
     answer = told(shrink(*ASKED, "--control", "num_stages=1", "--control-patch", "fix.diff", *BRIEF, cwd=here))
-    fault = "device fault: misaligned address (CUDA error 716) in kernel kernel at UTMALDG"
+    fault = "device fault: misaligned address (CUDA error 716) in the kernel at UTMALDG"
     assert answer["fault"] == f"{fault}; predicted by a static rule, not run"
     assert answer["same"].startswith("same fault: by the instruments (UTMALDG, shared memory)")
     assert answer["same"].endswith("under controls: num_stages=1 passes, fix.diff passes")
