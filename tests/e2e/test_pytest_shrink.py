@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import os
 import re
 import signal
 import subprocess
 import sys
-import threading
 import time
 from pathlib import Path
 
@@ -15,6 +13,7 @@ import pytest
 from _pytest.config import _prepareconfig
 
 from shrinkray_gpu.cli.pytest_shrink import FailingTests, finished, ordered, slug
+from tests.e2e.command import environment
 from tests.e2e.test_pytest_plugin import INSTALLED, MODULE, run
 
 FAST = "--no-report --no-second --jobs 1"
@@ -163,14 +162,23 @@ def test_one_that_does_not_end_is_ended(tmp_path: Path) -> None:
 
 
 def test_ctrl_c_leaves_its_result(tmp_path: Path) -> None:
-    def interrupt() -> None:
-        while not (tmp_path / "begun").exists():
-            time.sleep(0.1)
-        os.kill(os.getpid(), signal.SIGINT)
-
-    threading.Thread(target=interrupt).start()
-    done = finished(counts(1), tmp_path, limit=100, patience=60)
-    assert done is not None and (done.code, done.out, done.interrupted) == (130, "1\n", True)
+    text = (
+        "import sys\nfrom pathlib import Path\nfrom shrinkray_gpu.cli.pytest_shrink import finished\n"
+        f"done = finished({counts(1)!r}, Path('.'), limit=100, patience=60)\n"
+        "print((done.code, done.out, done.interrupted))\n"
+    )
+    root = str(Path(__file__).parents[2])
+    asked = subprocess.Popen(
+        [sys.executable, "-c", text],
+        cwd=tmp_path,
+        env={**environment(), "PYTHONPATH": root},
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    while not (tmp_path / "begun").exists():
+        time.sleep(0.1)
+    asked.send_signal(signal.SIGINT)
+    assert asked.communicate(timeout=100)[0] == "(130, '1\\n', True)\n"
 
 
 def test_the_interpreter_is_the_session_s_unless_another_is_named(tmp_path: Path) -> None:
