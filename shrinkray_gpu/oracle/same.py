@@ -113,7 +113,7 @@ class SameFaultOracle(Oracle):
             and all(not launch.failure for launch in run.launches)
         )
 
-    def comparing(self, check: ComparisonCheck, *, draws_go_on: bool) -> SameFaultOracle:
+    def comparing(self, check: ComparisonCheck, *, draws_go_on: bool = False) -> SameFaultOracle:
         """The same oracle, which holds what candidates check against this."""
         needs = dataclasses.replace(self.needs, compared=check.recording, draws_go_on=draws_go_on)
         return self._with(comparison=check, needs=needs, warning="")
