@@ -35,7 +35,8 @@ RESULTS = ROOT / "benchmarks" / "results" / "wrong_results.json"
 
 
 def shrink(*words: str, cwd: Path) -> subprocess.CompletedProcess[str]:
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    path = os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
+    environment = {**os.environ, "PYTHONPATH": path}
     command = [sys.executable, "-m", "shrinkray_gpu", *words]
     return subprocess.run(command, cwd=cwd, env=environment, capture_output=True, text=True)
 
@@ -62,41 +63,53 @@ def measured(name: str, where: list[str], seconds: float) -> dict[str, Any]:
 
 def _judged(name: str, source: str, text: str, asked: list[str], folder: Path) -> dict[str, Any]:
     carried = patches.read(FOLDER / f"{name}.fix.diff", source, f"{name}.py").carry(text)
-    mended = carried.text or _by_tokens((FOLDER / f"{name}.fix.diff").read_text(), text)
+    mended, whole, why = carried.text, carried.whole, carried.why
+    if not whole:
+        by_tokens, all_placed = _by_tokens((FOLDER / f"{name}.fix.diff").read_text(), text)
+        if all_placed or mended is None:
+            mended, whole = by_tokens, all_placed
     if mended is None:
-        return {"judged": "undecided", "why": f"the fix finds no place: {carried.why}"}
+        return {"judged": "undecided", "why": f"the fix finds no place: {why}"}
     (folder / "mended.py").write_text(mended)
     said = shrink("mended.py", *asked, "--check", cwd=folder)
     if said.returncode == 3 and "ended well" in said.stderr:
         return {"judged": "true", "why": ""}
-    last = [line for line in said.stderr.splitlines() if line.strip()][-1:]
-    return {"judged": "lost", "why": f"with the fix: {' '.join(last)[:200]}"}
+    last = " ".join([line for line in said.stderr.splitlines() if line.strip()][-1:])[:200]
+    if not whole:
+        return {"judged": "undecided", "why": f"part of the fix finds no place ({why}); with the rest: {last}"}
+    return {"judged": "lost", "why": f"with the fix: {last}"}
 
 
-def _by_tokens(diff: str, text: str) -> str | None:
-    """The text with what the fix changes within one line, where that and the tokens before it are there once."""
+def _by_tokens(diff: str, text: str) -> tuple[str | None, bool]:
+    """The text with what the fix changes within lines, and whether all of it found its place.
+
+    A place is the tokens that change and those before them, where they stand there once.
+    """
     old, new = ([line[1:] for line in diff.splitlines() if re.match(rf"[{sign}](?![-+])", line)] for sign in ("-", "+"))
-    if len(old) != 1 or len(new) != 1:
-        return None
-    was, now = (re.findall(r"\w+|[^\w\s]", line) for line in (old[0], new[0]))
-    same = len(os.path.commonprefix([was, now]))
-    ends = len(os.path.commonprefix([was[::-1], now[::-1]]))
-    ends = min(ends, len(was) - same, len(now) - same)
-    taken, put = was[same : len(was) - ends], now[same : len(now) - ends]
-    context = was[max(0, same - CONTEXT) : same]
-    pattern = r"\s*".join(map(re.escape, context)) + r"\s*" + r"\s*".join(map(re.escape, taken))
-    found = list(re.finditer(pattern, text)) if context and taken else []
-    if len(found) != 1:
-        return None
-    return text[: found[0].start()] + " ".join([*context, *put]) + text[found[0].end() :]
+    if len(old) != len(new):
+        return None, False
+    placed = 0
+    for pair in zip(old, new):
+        was, now = (re.findall(r"\w+|[^\w\s]", line) for line in pair)
+        same = len(os.path.commonprefix([was, now]))
+        ends = len(os.path.commonprefix([was[::-1], now[::-1]]))
+        ends = min(ends, len(was) - same, len(now) - same)
+        taken, put = was[same : len(was) - ends], now[same : len(now) - ends]
+        context = was[max(0, same - CONTEXT) : same]
+        pattern = r"\s*".join(map(re.escape, [*context, *taken]))
+        found = list(re.finditer(pattern, text)) if context and taken else []
+        if len(found) == 1:
+            text = text[: found[0].start()] + " ".join([*context, *put]) + text[found[0].end() :]
+            placed += 1
+    return text if placed else None, placed == len(old)
 
 
 def _lines(text: str) -> int:
     return sum(bool(line.strip()) for line in text.splitlines())
 
 
-def _rows() -> list[dict[str, Any]]:
-    rows: list[dict[str, Any]] = json.loads(RESULTS.read_text()) if RESULTS.exists() else []
+def _rows(file: Path) -> list[dict[str, Any]]:
+    rows: list[dict[str, Any]] = json.loads(file.read_text()) if file.exists() else []
     return rows
 
 
@@ -106,17 +119,22 @@ def main() -> None:
     parser.add_argument("names", nargs="*")
     parser.add_argument("--arch", help="on the virtual GPU; else the real one")
     parser.add_argument("--max-time", type=float, default=110.0, help="seconds of search")
+    parser.add_argument("--jobs", type=int, help="of each reduction")
+    parser.add_argument("--json", type=Path, default=RESULTS, help="the file that rows are added to")
     given = parser.parse_intermixed_args()
     names = given.names or sorted(path.stem for path in FOLDER.glob("*.toml"))
+    where = ["--arch", given.arch] if given.arch else []
+    where += ["--jobs", str(given.jobs)] if given.jobs else []
     if given.action == "run":
-        commit = subprocess.check_output(["git", "rev-parse", "--short", "HEAD"], cwd=ROOT, text=True).strip()
+        asked = ["git", "rev-parse", "--short", "HEAD"]
+        commit = subprocess.run(asked, cwd=ROOT, capture_output=True, text=True).stdout.strip() or "a copy"
         for name in names:
-            row = measured(name, ["--arch", given.arch] if given.arch else [], given.max_time)
+            row = measured(name, where, given.max_time)
             row |= {"commit": commit, "device": given.arch or "GPU"}
-            RESULTS.write_text(json.dumps([*_rows(), row], indent=1) + "\n")
+            given.json.write_text(json.dumps([*_rows(given.json), row], indent=1) + "\n")
             print(name, row["judged"], row.get("lines", "-"), "lines", row["seconds"], "s", row["why"], flush=True)
         return
-    last = {row["name"]: row for row in _rows()}
+    last = {row["name"]: row for row in _rows(given.json)}
     for name in names:
         row = last.get(name, {})
         shown = (row.get(key, "-") for key in ("kind", "where", "judged", "before", "lines", "seconds", "commit"))
