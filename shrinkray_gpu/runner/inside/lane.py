@@ -12,7 +12,7 @@ import traceback
 from os import _exit, getpid, kill  # as they are before a candidate replaces them
 from typing import Any, Dict
 
-from . import candidate_run, fence
+from . import candidate_run, fence, late_imports
 from .process import device, wire
 
 
@@ -63,6 +63,7 @@ class _Lane:
     def serve(self) -> None:
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         atexit._clear()  # what the parent's imports registered is not the candidate's
+        late_imports.watch()
         baseline = None
         held = fence.hold(self.setup, private=self.private) if self.setup["confine"] else []
         about = {}

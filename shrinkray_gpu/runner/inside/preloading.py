@@ -12,6 +12,7 @@ import sys
 import time
 from typing import Any, Dict
 
+from . import late_imports
 from .process import device
 
 
@@ -40,10 +41,13 @@ def preload(setup: Dict[str, Any]) -> Dict[str, Any]:
 
 def preload_again(setup: Dict[str, Any]) -> None:
     """Before each fork: warm what earlier ones turned out to need."""
-    if setup["arch"]:
+    missing = late_imports.lacking(virtual=bool(setup["arch"]))
+    if missing and setup["arch"]:
         from . import vgpu
 
-        vgpu.prepare_again(setup["arch"])
+        vgpu.catch_up(setup["arch"], missing)
+    elif missing:
+        late_imports.catch_up(missing)
 
 
 def _import(setup: dict[str, Any]) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from shrinkray_gpu.runner.inside.vgpu.late_imports import MODULES
+from shrinkray_gpu.runner.inside.late_imports import INDUCTOR, MODULES
 from shrinkray_gpu.runner.lanes import Setup
 from shrinkray_gpu.runner.pool import SPARES, Pool, Script
 
@@ -42,9 +42,17 @@ def lanes(tmp_path: Path) -> Iterator[Pool]:
 
 
 def test_what_most_scripts_never_need_is_imported_for_all_lanes_once_one_needed_it(lanes: Pool) -> None:
-    assert lanes.run(PLAIN).stdout == "[False, False, False] [False, False, False]\n" == lanes.cold(PLAIN).stdout
+    assert lanes.run(PLAIN).stdout == f"{[False] * 4} {[False] * 4}\n" == lanes.cold(PLAIN).stdout
     # Dynamo would trace the handler of each operation, had it not been kept out: it counts the frames that it saw.
     assert lanes.run(NEEDY).stdout == "16.0 True {'total': 1, 'ok': 1}\n" == lanes.cold(NEEDY).stdout
     said = [lanes.run(PLAIN).stdout for _ in range(SPARES + 3)]  # the first lanes were forked before
-    assert said[-1] == "[True, True, False] [True, True, False]\n", said
+    both = [name != INDUCTOR for name in MODULES]
+    assert said[-1] == f"{both} {both}\n", said
     assert lanes.run(NEEDY).stdout == "16.0 True {'total': 1, 'ok': 1}\n"
+
+
+def test_a_backward_pass_from_a_given_gradient_costs_each_lane_no_import(lanes: Pool) -> None:
+    given = PLAIN.replace(".sum().backward()", ".backward(torch.ones(8, 8, device='cuda'))")
+    assert lanes.run(given).stdout == "[False, False, False, False] [True, False, False, False]\n"
+    said = [lanes.run(given).stdout for _ in range(SPARES + 3)]
+    assert said[-1] == "[True, False, False, False] [True, False, False, False]\n", said

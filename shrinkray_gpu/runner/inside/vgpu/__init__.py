@@ -3,7 +3,7 @@ launched.
 
     before_imports()        once, in the fork server's parent, before it imports what the script does
     prepare(arch)           once, thereafter: everything that each fork would pay for again
-    prepare_again(arch)     before each fork
+    catch_up(arch, names)   before a fork: modules that earlier ones had to import
     virtual(arch, watch)    around one candidate
     sticky()                the driver's answer afterwards: 716, or 0
     undecided_launches()    launches on which the static rule has no opinion
@@ -23,11 +23,12 @@ from typing import Any, Iterator, List, Optional
 
 from ..launches import launch_arguments
 from ..process import own_bug
+from ..process.own_bug import Limit
 from ..process.patches import Patches
 from . import codeless
 from .gpu import Gpu
 
-__all__ = ["before_imports", "prepare", "prepare_again", "sticky", "undecided_launches", "virtual"]
+__all__ = ["before_imports", "catch_up", "prepare", "sticky", "undecided_launches", "virtual"]
 
 _last: Optional[Gpu] = None
 
@@ -80,7 +81,7 @@ def _drive(patches: Patches, gpu: Gpu) -> None:
 
 
 def _tensors(patches: Patches, gpu: Gpu, stack: contextlib.ExitStack) -> None:
-    from . import compiled, content, cuda, distributed, host, inductor, late_imports, operators
+    from . import compiled, content, cuda, distributed, host, inductor, operators
     from .claims import Claims
     from .evaluation import tensor_of
     from .modes import modes
@@ -98,7 +99,6 @@ def _tensors(patches: Patches, gpu: Gpu, stack: contextlib.ExitStack) -> None:
     distributed.patch(patches)
     host.patch(patches, gpu)
     inductor.patch(patches, gpu)
-    late_imports.patch(patches)
     operators.patch(patches)
     _triton_testing(patches, gpu)
     stack.enter_context(modes(gpu))
@@ -137,13 +137,14 @@ def prepare(arch: int, *, operations: bool = True) -> None:
     warm_up.up(virtual, arch, operations=operations)
 
 
-def prepare_again(arch: int) -> None:
-    """Pay, too, for what forks have turned out to need since then."""
-    if "torch" not in sys.modules:
-        return
+def catch_up(arch: int, missing: List[str]) -> None:
+    """Pay, too, for the modules that forks have turned out to need since then."""
+    from .. import late_imports
     from ..launches.launch_log import LaunchLog
-    from . import late_imports
+    from . import accelerator
 
-    if late_imports.lacking():
-        with virtual(arch, LaunchLog(frozenset())):
-            late_imports.catch_up()
+    with virtual(arch, LaunchLog(frozenset())):
+        late_imports.catch_up(missing)
+        if late_imports.INDUCTOR in missing:
+            with contextlib.suppress(Limit):  # which the child tells that needs it
+                accelerator.build()

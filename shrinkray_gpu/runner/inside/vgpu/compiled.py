@@ -19,6 +19,7 @@ from ..process.own_bug import Limit
 from ..process.patches import Patches
 from . import accelerator
 from .cuda import Properties
+from .dispatch import DeviceDispatch
 from .function import CUDA
 from .gpu import Gpu
 from .modes import neither
@@ -27,6 +28,7 @@ _OURS = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 
 
 def patch(patches: Patches, gpu: Gpu) -> None:
+    patches.on_import("torch._dynamo", lambda module: _keep_out(patches, module))
     patches.on_import("torch._dynamo.convert_frame", lambda module: _frames(patches, gpu, module))
     patches.on_import("torch._dynamo.utils", lambda module: _constants(patches, module))
     patches.on_import("torch._dynamo.variables.streams", lambda module: _streams(patches, module))
@@ -35,6 +37,11 @@ def patch(patches: Patches, gpu: Gpu) -> None:
     patches.on_import("torch._subclasses.fake_tensor", lambda module: _fake_modes(patches, gpu, module))
     patches.on_import("torch._subclasses.meta_utils", lambda module: _fakes(patches, gpu, module))
     patches.on_import("torch._inductor.compile_fx", lambda module: _inductor(patches, gpu, module))
+
+
+def _keep_out(patches: Patches, dynamo: Any) -> None:
+    """Dynamo must trace no handler of ours."""
+    patches.set(DeviceDispatch, "__torch_dispatch__", dynamo.disable(DeviceDispatch.__torch_dispatch__))
 
 
 def _apart(gpu: Gpu, original: Callable[..., Any]) -> Callable[..., Any]:

@@ -62,7 +62,7 @@ class DeviceDispatch(TorchDispatchMode):
 
     @classmethod
     def _should_skip_dynamo(cls) -> bool:
-        """Torch would import dynamo at the first operation, to keep it out of the handler: see `late_imports`."""
+        """Torch would import dynamo at the first operation, to keep it out of the handler: see `compiled`."""
         return False
 
     @classmethod
