@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 
 from shrinkray_gpu.calibration.absent import is_clean
 from shrinkray_gpu.calibration.plan import Plan
 from shrinkray_gpu.calibration.worker_lanes import fitting
 from shrinkray_gpu.errors import NoKernelInvolved, NotReproduced
+from shrinkray_gpu.oracle import Oracle
 from shrinkray_gpu.oracle.comparison_check import ComparisonCheck
 from shrinkray_gpu.oracle.same import SameFaultOracle
+from shrinkray_gpu.runner.at_once import at_once
 from shrinkray_gpu.runner.inside.compare.comparison import AGAINST, GOES_ON, SAVE
 from shrinkray_gpu.runner.knob_settings import parse_setting
+from shrinkray_gpu.runner.run import Run
 
 SLOW = 30.0
 """Seconds of a cold run, of which the original gets only one to find that fraction."""
+LIKELY = 2
+"""So many of these are tried beside the run that they are for: one of them nearly always is enough."""
 NONE = "no check of tensors that a kernel wrote was seen to fail; name what the script says instead"
 FRACTIONS = ("0.1", "0.001", "1e-5", "0")
 """Of the distance between the two sides of a check, tried until the original passes."""
@@ -24,7 +31,7 @@ UNSTEADY = "the check that fails sees other values from run to run, so candidate
 
 def with_comparison(plan: Plan, source: str) -> Plan:
     """The plan whose oracle asks that, where the script itself fails behind a launch, and values that a launch wrote
-    come to what it checks; else the plan as it is. The original runs twice more.
+    come to what it checks; else the plan as it is. The original runs four times more or so, most of them at once.
 
     Raises NoKernelInvolved where an assertion fails that compares tensors, and no launch's values come to them;
     NotReproduced where nothing of the kind is seen, and the oracle asks for it."""
@@ -57,22 +64,30 @@ def _with_check(plan: Plan, source: str) -> Plan:
         )
     if not first.comparison.kernels:
         return plan
-    again = plan.pool.cold(source, wants=(*wants, AGAINST + path))
+    fractions = FRACTIONS if plan.seen.cold_seconds < SLOW else FRACTIONS[1:2]
+
+    def once(fraction: str) -> Run:
+        if not fraction:
+            return plan.pool.cold(source, wants=(*wants, AGAINST + path))
+        return plan.pool.cold(source, way=parse_setting(f"apart={fraction}"), wants=wants)
+
+    ahead = min(LIKELY, max(1, plan.pool.jobs - 1))
+    again, *passing = at_once(plan.pool.jobs, once, ("", *fractions[:ahead]))
     check = ComparisonCheck(first.comparison, path)
     if not oracle.judge(again).faults or check.difference(again) or check.doubt(again):
         return plan.noted(UNSTEADY)
-    check = replace(check, apart=_passing(plan, source, wants))
+    runs = chain(passing, map(once, fractions[ahead:]))
+    check = replace(check, apart=_apart(oracle, zip(fractions, runs)))
     compared = oracle.comparing(check, draws_go_on=GOES_ON in wants)
     pool = fitting(plan.pool, compared) or plan.pool
     return replace(plan, seen=replace(plan.seen, oracle=compared), pool=pool).noted(check.told())
 
 
-def _passing(plan: Plan, source: str, wants: tuple[str, ...]) -> str:
+def _apart(oracle: Oracle, runs: Iterable[tuple[str, Run]]) -> str:
     """The fraction of the distance between the two sides with which the original passes its check; empty: none does."""
-    for fraction in FRACTIONS if plan.seen.cold_seconds < SLOW else FRACTIONS[1:2]:
-        run = plan.pool.cold(source, way=parse_setting(f"apart={fraction}"), wants=wants)
+    for fraction, run in runs:
         if not any(run.turned.values()):
             return ""
-        if not plan.oracle.judge(run).faults:
+        if not oracle.judge(run).faults:
             return fraction if is_clean(run) else ""
     return ""
