@@ -145,7 +145,7 @@ def result_of(
         slips=reduction.checks.control_slips + len(reduction.checks.fingerprint_slips),
         ptxas=end.ptxas,
         cu=end.cu,
-        economy=economy_of(tally, reduction),
+        economy=economy_of(tally, reduction, plan.pool.retired),
         rates=rates_of(plan.rate, final.verified, final.runs),
         **health_of(end.health, lambda text: final_files(text, output)[0]),
         **evidence_of(end.comparison, reduction, end.shown, guards=options.guards),

@@ -97,10 +97,11 @@ def other_fault_line(find: OtherFault) -> str:
     return f"{find.fault} ({find.lines} lines, {os.path.relpath(find.path)})"
 
 
-def economy_of(tally: Tally, reduction: Reduction) -> dict[str, Any]:
+def economy_of(tally: Tally, reduction: Reduction, retired: Mapping[str, int]) -> dict[str, Any]:
     """What `result.json` tells of the tries: those in lanes (of a GPU, or of the virtual one) and how many of them an
     error of the host code ended; the accepted steps and how many took no lane; tries begun before they were asked for,
-    and how many of these were asked for in the end; dry runs that told nothing, by what became of them."""
+    and how many of these were asked for in the end; dry runs that told nothing, by what became of them; lanes that
+    ended with their candidate, by why that left no clean context (`retired`)."""
     return {
         "tries in lanes": tally.tries[LANE],
         "ended by host code": tally.host_errors,
@@ -109,6 +110,7 @@ def economy_of(tally: Tally, reduction: Reduction) -> dict[str, Any]:
         "begun ahead": tally.ahead,
         "ahead and asked for": tally.foreseen,
         "mute dry runs": dict(tally.mute),
+        "lanes retired": {why: count for why, count in retired.items() if why and count},
     }
 
 

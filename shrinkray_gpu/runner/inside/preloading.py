@@ -15,11 +15,15 @@ from typing import Any, Dict
 from . import late_imports
 from .process import device
 
+OURS = ("child_processes", "capture.blackbox", "compare.comparison", "cuda_cpp.builds", "cuda_cpp.raw_kernels")
+"""Modules that most lanes come to need. Where there is no bytecode of them, each would compile them anew."""
+
 
 def preload(setup: Dict[str, Any]) -> Dict[str, Any]:
     """Import and warm. Returns what the tool is told: what is missing or failed, versions, whether CUDA was touched."""
     started = time.monotonic()
-    importlib.import_module(".process.asserts", __package__)  # here, so that no lane has to
+    for name in ("process.asserts", *OURS):  # here, so that no lane has to
+        importlib.import_module(f".{name}", __package__)
     if setup["arch"]:
         from . import vgpu
 
@@ -71,6 +75,8 @@ def _import(setup: dict[str, Any]) -> dict[str, Any]:
     torch = sys.modules.get("torch")
     if torch is not None:
         torch.set_num_threads(1)  # after one parallel operation here, a child's first would hang
+    if "numpy" in sys.modules:
+        importlib.import_module("numpy.random")  # which a check of values seeds
     return {"missing": missing, "failed": failed}
 
 
