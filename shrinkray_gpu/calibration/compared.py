@@ -26,7 +26,7 @@ LIKELY = 2
 NONE = "no check of tensors that a kernel wrote was seen to fail; name what the script says instead"
 FRACTIONS = ("0.1", "0.001", "1e-5", "0")
 """Of the distance between the two sides of a check, tried until the original passes."""
-UNSTEADY = "the check that fails sees other values from run to run, so candidates are not held against them"
+UNSTEADY = "the check that fails is another one from run to run, so candidates are not held against it"
 
 
 def with_comparison(plan: Plan, source: str) -> Plan:
@@ -74,6 +74,8 @@ def _with_check(plan: Plan, source: str) -> Plan:
     ahead = min(LIKELY, max(1, plan.pool.jobs - 1))
     again, *passing = at_once(plan.pool.jobs, once, ("", *fractions[:ahead]))
     check = ComparisonCheck(first.comparison, path)
+    if again.comparison is not None:
+        check = replace(check, unsteady=frozenset(again.comparison.moved))
     if not oracle.judge(again).faults or check.difference(again) or check.doubt(again):
         return plan.noted(UNSTEADY)
     runs = chain(passing, map(once, fractions[ahead:]))

@@ -20,6 +20,8 @@ class ComparisonCheck:
     recording: str
     apart: str = ""
     """What may be left of the distance between the sides, as a fraction, for the original to pass; empty: unknown."""
+    unsteady: frozenset[str] = frozenset()
+    """What differs between two runs of the original, of the keys of `Comparison.moved`: no candidate is held to it."""
 
     def difference(self, run: Run) -> str:
         """In what the run's comparison is another, in words; empty if it is the same, or nothing is known of it."""
@@ -36,7 +38,7 @@ class ComparisonCheck:
             return "the check is of other values"
         if lost := sorted(set(self.original.sources) - set(seen.sources)):
             return f"what {seen.kernels[-1]} writes no longer comes from {lost[0].rpartition(',')[0]}"
-        return seen.moved
+        return next((why for what, why in seen.moved.items() if what not in self.unsteady), "")
 
     def doubt(self, run: Run) -> str:
         """Why nothing is known of the run's comparison; else empty."""
@@ -45,9 +47,13 @@ class ComparisonCheck:
     @property
     def kept(self) -> str:
         """What each candidate that is taken keeps, in a clause for people."""
-        sides = "" if self.original.alone else ", and what that is held against,"
-        are = "is" if self.original.alone else "are"
-        return f"what {self.original.kernels[-1]} computes{sides} {are} as in the original, in each accepted step"
+        kernel, against = self.original.kernels[-1], "" if self.original.alone else "what that is held against"
+        steady = [] if "actual" in self.unsteady else [f"what {kernel} computes"]
+        steady += [against] if against and "expected" not in self.unsteady else []
+        if not steady:
+            return f"a kernel takes part in the check as {kernel} does in the original, in each accepted step"
+        are = "are" if len(steady) > 1 else "is"
+        return f"{', and '.join(steady)}{',' * (len(steady) > 1)} {are} as in the original, in each accepted step"
 
     def told(self) -> str:
         """What was seen, in a line for people."""
@@ -57,4 +63,5 @@ class ComparisonCheck:
         apart = f"; {one.elements} of {one.total} elements apart, by up to {one.largest:.3g}" if not one.alone else ""
         if one.kind == "nan":
             apart = f"; {one.elements} of {one.total} elements are not finite" + " on one side only" * (not one.alone)
-        return f"the check that fails holds what {kernels} wrote against {against}{apart}"
+        unsteady = "; its values differ from run to run, and not all are held" if self.unsteady else ""
+        return f"the check that fails holds what {kernels} wrote against {against}{apart}{unsteady}"

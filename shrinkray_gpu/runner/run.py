@@ -148,8 +148,9 @@ class Comparison:
     total: int
     largest: float
     """The largest absolute difference among finite elements."""
-    moved: str
-    """For a run that was held against another: which side is not what it was there; empty: neither."""
+    moved: Mapping[str, str]
+    """For a run that was held against another: what is not as it was there, in words: the `actual` side, the `expected`
+    one, or the `output`, which is what the launch makes of values of ours."""
     trouble: str
     """Why nothing is known of it; else empty."""
 

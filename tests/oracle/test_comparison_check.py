@@ -23,7 +23,7 @@ SEEN = Comparison(
     elements=12,
     total=12,
     largest=2.5,
-    moved="",
+    moved={},
     trouble="",
 )
 NOTHING = dataclasses.replace(SEEN, operation="", kernels=(), kind="", elements=0, total=0, largest=0.0)
@@ -50,13 +50,25 @@ def bound(original: Comparison = SEEN) -> SameFaultOracle:
         ({"sources": ("arange [12], 1", "randn [12], 1")}, ""),
         ({"sources": ("arange [12], 1",)}, "what rows writes no longer comes from randn [12]"),
         ({"alone": True}, "the check is of other values"),
-        ({"moved": "the actual values are others, by up to 2"}, "the actual values are others, by up to 2"),
+        ({"moved": {"actual": "the actual values are others, by up to 2"}}, "the actual values are others, by up to 2"),
     ],
 )
 def test_a_candidate_keeps_the_check(changes: dict[str, object], why: str) -> None:
     verdict = bound().judge(failing(dataclasses.replace(SEEN, **changes)))  # type: ignore[arg-type]
     assert verdict.answer is (Answer.PASSES if why else Answer.FAULTS)
     assert why in verdict.why
+
+
+def test_what_differs_between_runs_of_the_original_is_not_held() -> None:
+    check = ComparisonCheck(SEEN, "kept", unsteady=frozenset({"actual"}))
+    oracle = dataclasses.replace(bound(), comparison=check)
+    moved = {"actual": "the actual values are others, by up to 2"}
+    assert oracle.judge(failing(dataclasses.replace(SEEN, moved=moved))).faults
+    moved["expected"] = "the expected values are others, by up to 3"
+    assert "the expected values" in oracle.judge(failing(dataclasses.replace(SEEN, moved=moved))).why
+    assert "no kernel takes part" in oracle.judge(failing(NOTHING)).why
+    assert check.kept.startswith("what that is held against is as in the original")
+    assert "differ from run to run" in check.told()
 
 
 def test_no_comparison_at_all_is_another_check() -> None:

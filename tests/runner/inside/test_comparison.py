@@ -99,10 +99,11 @@ def test_what_python_made_of_values_is_not_told_to_come_from_no_kernel(tmp_path:
 def moved(folder: Path, before: str, after: str, check: str = "assert torch.allclose(actual, expected)") -> str:
     """In what the check of the changed script is another than that of the script."""
     kept = str(folder / "kept")
-    assert checked(folder, check, SAVE + kept)["comparison"]["moved"] == ""
+    assert checked(folder, check, SAVE + kept)["comparison"]["moved"] == {}
     assert before in SCRIPT + check
     script = SCRIPT.replace(before, after)
-    return str(checked(folder, check.replace(before, after), AGAINST + kept, script=script)["comparison"]["moved"])
+    seen = checked(folder, check.replace(before, after), AGAINST + kept, script=script)
+    return next(iter(seen["comparison"]["moved"].values()), "")
 
 
 def test_either_side_that_becomes_another_is_told(tmp_path: Path) -> None:
@@ -120,15 +121,15 @@ def test_a_kernel_that_gets_these_values_alone_is_another_one(tmp_path: Path) ->
     script = SCRIPT.replace("tl.load(x + at, mask=at < n) * 2", "tl.maximum(tl.load(x + at, mask=at < n) * 2, 0.0)")
     script = script.replace("x = torch.randn(12)", "x = -torch.rand(12)").replace("zeros_like", "empty_like")
     check, kept = "assert torch.allclose(actual, expected)", str(tmp_path / "kept")
-    assert checked(tmp_path, check, SAVE + kept, script=script)["comparison"]["moved"] == ""
+    assert checked(tmp_path, check, SAVE + kept, script=script)["comparison"]["moved"] == {}
     for before, after, why in (
         ("* 2, 0.0", "+ 0 + tl.load(x + at, mask=at < n), 0.0", ""),
         ("* 2, 0.0", "* 3, 0.0", "its kernel makes something else of other values"),
         ("* 2, 0.0", "* 0, 0.0", "its kernel makes something else of other values"),
     ):
         assert before in script
-        changed = script.replace(before, after)
-        assert checked(tmp_path, check, AGAINST + kept, script=changed)["comparison"]["moved"] == why, after
+        changed, told = script.replace(before, after), {"output": why} if why else {}
+        assert checked(tmp_path, check, AGAINST + kept, script=changed)["comparison"]["moved"] == told, after
 
 
 def test_a_draw_less_changes_no_other(tmp_path: Path) -> None:
@@ -161,7 +162,8 @@ def test_a_side_may_be_rounded_otherwise(tmp_path: Path) -> None:
     for steps, why in ((1, ""), (3, "the expected values are others, by up to 0.0938")):
         rounded = script.replace("x * 3\n", f"(x * 3).view(torch.int16).add({steps}).view(torch.float16)\n")
         assert rounded != script
-        assert checked(tmp_path, check, AGAINST + kept, script=rounded)["comparison"]["moved"] == why
+        told = {"expected": why} if why else {}
+        assert checked(tmp_path, check, AGAINST + kept, script=rounded)["comparison"]["moved"] == told
 
 
 @pytest.mark.parametrize("check", ["assert_close", "allclose", "distance", "numpy", "numpy's copy", "backward"])

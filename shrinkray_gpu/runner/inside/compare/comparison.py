@@ -216,7 +216,7 @@ _NOTHING: Record = {
     "elements": 0,
     "total": 0,
     "largest": 0.0,
-    "moved": "",
+    "moved": {},
     "trouble": "",
 }
 

@@ -43,28 +43,31 @@ def distance(torch: Any, one: Any, other: Any = None) -> Record:
     return {"kind": kind, "elements": elements, "total": one.numel(), "largest": largest}
 
 
-def moved(torch: Any, sides: List[Side], outputs: List[Side], theirs: recording.Recording) -> str:
-    """Which side, or what the kernel makes of other values, is not what the other run had there; empty: neither."""
+def moved(torch: Any, sides: List[Side], outputs: List[Side], theirs: recording.Recording) -> Dict[str, str]:
+    """Which sides are not what the other run had there, in words, and `output` if what the kernel makes of other values
+    is not."""
     arguments = theirs.launches[0]["arguments"]
     before = {each["name"]: _read(torch, theirs, each) for each in arguments if each["name"] != "output"}
     texts = {each["name"]: each["text"] for each in arguments}
     slack = _slack(torch, list(before.values()))
+    found = {}
     for name, text, values in sides:
         if name not in before:  # the oracle tells that there is another side
             continue
         if text != texts[name]:
-            return "the %s values are %s instead of %s" % (name, text, texts[name])
+            found[name] = "the %s values are %s instead of %s" % (name, text, texts[name])
+            continue
         apart = distance(torch, values, before[name])
         rounding = min(_step(torch, text, values), slack * STEPS / SLACK)
         if apart["kind"] == "nan" or apart["largest"] > max(slack, rounding):
-            return "the %s values are others, by up to %.3g" % (name, apart["largest"])
+            found[name] = "the %s values are others, by up to %.3g" % (name, apart["largest"])
     known = [(each["text"], _read(torch, theirs, each)) for each in arguments if each["name"] == "output"]
     if known and not outputs:
-        return "it is not known what its kernel makes of other values"
+        found["output"] = "it is not known what its kernel makes of other values"
     for _, text, values in outputs if known else ():
         if not any(text == was and _is_near(torch, values, old) for was, old in known):
-            return "its kernel makes something else of other values"
-    return ""
+            found["output"] = "its kernel makes something else of other values"
+    return found
 
 
 def _step(torch: Any, text: str, values: Any) -> float:

@@ -117,6 +117,7 @@ def _torch() -> Callable[[], str] | None:
     flags = _flags(torch)
     cuda = torch.cuda.get_rng_state_all() if torch.cuda.is_initialized() else None
     held = torch.cuda.memory_allocated() if cuda else 0
+    forget_workspaces = getattr(torch._C, "_cuda_clearCublasWorkspaces", None)
 
     def undo() -> str:
         torch.set_default_dtype(dtype)
@@ -127,6 +128,8 @@ def _torch() -> Callable[[], str] | None:
         torch.set_grad_enabled(True)
         if cuda:
             torch.cuda.set_rng_state_all(cuda)
+            if forget_workspaces is not None:  # a product of matrices leaves cuBLAS some memory for the next
+                forget_workspaces()
             torch.cuda.empty_cache()
             torch.cuda.reset_peak_memory_stats()
             if torch.cuda.memory_allocated() > held:
