@@ -66,8 +66,7 @@ def conclude(
     """Write the repro, and ask clean runs, controls and instruments what they say of it."""
     say("verifying the result in clean processes ...")
     plan, checks, best = ready.plan, ready.checks, reduction.program.text
-    # Where the start is ours, so are its marks.
-    shown = without_marks if ready.start.lifted else str
+    shown = without_marks if ready.has_our_marks else str
     with ThreadPoolExecutor(1, thread_name_prefix="evidence") as beside:
         # Where chance has a part in the fault, work beside the clean runs would change their rate. Where time has, the
         # clean runs would slow down what must end under a control.

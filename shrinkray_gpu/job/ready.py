@@ -32,6 +32,8 @@ from shrinkray_gpu.same_fault import controls
 from shrinkray_gpu.same_fault.checkpoints import Checkpoints
 from shrinkray_gpu.same_fault.slippage_checks import SlippageChecks
 from shrinkray_gpu.start import Start, UserProgram, without
+from shrinkray_gpu.start.argument_slice import MARK
+from shrinkray_gpu.start.unread_values import with_unread_kept
 
 BRIEF = 1.0
 """Seconds after its last launch for which a lane is waited for that most likely hangs."""
@@ -89,6 +91,11 @@ class Ready:
     test: TieredTest
     checks: SlippageChecks | None
 
+    @property
+    def has_our_marks(self) -> bool:
+        """Whether `# shrink: keep` in the program is ours, and no word of the user's."""
+        return self.start.lifted or self.program.text.count(MARK) > self.start.program.text.count(MARK)
+
     def close(self) -> None:
         self.test.close()
         if self.checks:
@@ -134,6 +141,8 @@ def prepare(
         if variant
         else start.program
     )
+    if options.guards and plan.oracle.needs.compared:
+        program = program.with_text(with_unread_kept(program.text))
     ready = Ready(start, program, plan, test, None)
     try:
         for line in findings(plan, start.reference):

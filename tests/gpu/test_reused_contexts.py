@@ -23,9 +23,7 @@ torch.testing.assert_close(y, y + 1)
 
 def test_a_product_of_matrices_and_a_failed_check_leave_a_clean_context(tmp_path: Path) -> None:
     environment = {**os.environ, "TRITON_CACHE_DIR": str(tmp_path / "cache")}
-    setup = Setup(
-        sys.executable, environment, imports=("torch",), own=(), scratch=str(tmp_path), warm=True, prepare=True, reuse=True
-    )
+    setup = Setup(sys.executable, environment, ("torch",), own=(), scratch=str(tmp_path), warm=True, reuse=True)
     pool = Pool(Script(tmp_path / "script.py", cwd=tmp_path), setup, mode="fork", jobs=1, seconds=60)
     try:
         runs = [pool.run(CHECK) for _ in range(4)]

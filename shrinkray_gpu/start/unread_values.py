@@ -1,0 +1,87 @@
+"""Values that a kernel computes and then overwrites, or never reads, where the program fails a check of its results.
+
+To take such a computation away changes nothing, so each search would. But it may be what the bug is about: an
+accumulator that the last step forgets, a scale that is loaded and not applied. Then the fix has nothing left to use. So
+these statements are marked with `# shrink: keep`.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TypeAlias
+
+from shrinkray_gpu.start.argument_slice import marked
+from shrinkray_gpu.start.host_code import is_kernel
+from shrinkray_gpu.start.slicing import Slice
+
+_Held: TypeAlias = Mapping[str, frozenset[ast.stmt]]
+"""By variable, the statements that may have set it."""
+
+
+def with_unread_kept(text: str) -> str:
+    """The program's text, with marks at what its kernels compute for nothing; the text itself where that is nothing."""
+    kernels = [each for each in ast.walk(ast.parse(text)) if is_kernel(each)]
+    unread = {each: None for kernel in kernels for each in unread_in(kernel)}
+    return marked(text, Slice([*unread], [], {}, [])) if unread else text
+
+
+def unread_in(kernel: ast.FunctionDef) -> list[ast.stmt]:
+    """The assignments whose value is overwritten, on some path, before another statement reads it; or is never read."""
+    flow = _Flow()
+    flow.follow(kernel.body, {})
+    unread = flow.overwritten | (flow.written - flow.read)
+    return sorted(unread, key=lambda each: each.lineno)
+
+
+class _Flow:
+    """Follows the statements of a kernel: each branch, and each loop twice."""
+
+    def __init__(self) -> None:
+        self.written: set[ast.stmt] = set()
+        self.read: set[ast.stmt] = set()
+        """Assignments whose value another statement has read so far."""
+        self.overwritten: set[ast.stmt] = set()
+
+    def follow(self, body: Sequence[ast.stmt], held: _Held) -> _Held:
+        for statement in body:
+            held = self._step(statement, held)
+        return held
+
+    def _step(self, statement: ast.stmt, held: _Held) -> _Held:
+        if isinstance(statement, ast.If):
+            self._reads(statement.test, statement, held)
+            return _either(self.follow(statement.body, held), self.follow(statement.orelse, held))
+        if isinstance(statement, (ast.For, ast.While)):
+            self._reads(statement.iter if isinstance(statement, ast.For) else statement.test, statement, held)
+            for _ in range(2):
+                held = _either(held, self.follow(statement.body, held))
+            return self.follow(statement.orelse, held)
+        if isinstance(statement, ast.With):
+            return self.follow(statement.body, held)
+        for node in ast.iter_child_nodes(statement):
+            self._reads(node, statement, held)
+        own = frozenset(_loaded(statement))
+        for name in _stored(statement):
+            if name not in own and not isinstance(statement, ast.AugAssign):
+                self.overwritten |= held.get(name, frozenset()) - self.read - {statement}
+            self.written.add(statement)
+            held = {**held, name: frozenset((statement,))}
+        return held
+
+    def _reads(self, node: ast.AST, statement: ast.stmt, held: _Held) -> None:
+        names = {*_loaded(node), *(_stored(statement) if isinstance(statement, ast.AugAssign) else ())}
+        self.read |= {each for name in names for each in held.get(name, ()) if each is not statement}
+
+
+def _loaded(node: ast.AST) -> Iterator[str]:
+    yield from (each.id for each in ast.walk(node) if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Load))
+
+
+def _stored(statement: ast.stmt) -> Iterator[str]:
+    if isinstance(statement, (ast.Assign, ast.AugAssign, ast.AnnAssign)):
+        yield from (n.id for n in ast.walk(statement) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store))
+
+
+def _either(one: _Held, other: _Held) -> _Held:
+    return {name: one.get(name, frozenset()) | other.get(name, frozenset()) for name in {**one, **other}}
