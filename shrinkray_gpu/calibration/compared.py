@@ -15,7 +15,7 @@ from shrinkray_gpu.oracle import Oracle
 from shrinkray_gpu.oracle.comparison_check import ComparisonCheck
 from shrinkray_gpu.oracle.same import SameFaultOracle
 from shrinkray_gpu.runner.at_once import at_once
-from shrinkray_gpu.runner.inside.compare.comparison import AGAINST, GOES_ON, SAVE
+from shrinkray_gpu.runner.inside.compare.comparison import AGAINST, GOES_ON, PROBES, SAVE
 from shrinkray_gpu.runner.knob_settings import parse_setting
 from shrinkray_gpu.runner.run import Run
 
@@ -49,9 +49,10 @@ def _with_check(plan: Plan, source: str) -> Plan:
     if flaky or not isinstance(oracle, SameFaultOracle) or not oracle.may_compare(plan.reference, source):
         return plan
     path = str(Path(plan.pool.setup.scratch).parent / "comparison")
-    for more in ((), (GOES_ON,)):  # a stale result of the case before is right where both draw the same
+    # The kernel may fault at other sizes; a stale result of the case before is right where both draw the same.
+    for probes, more in (((PROBES,), ()), ((), ()), ((), (GOES_ON,))):
         wants = (*oracle.needs.wants, *more)
-        first = plan.pool.cold(source, wants=(*wants, SAVE + path))
+        first = plan.pool.cold(source, wants=(*wants, *probes, SAVE + path))
         if oracle.judge(first).faults:
             break
     if first.comparison is None or not oracle.judge(first).faults:

@@ -11,7 +11,7 @@ import pytest
 pytest.importorskip("torch")
 pytest.importorskip("triton")
 
-from shrinkray_gpu.runner.inside.compare.comparison import AGAINST, GOES_ON, SAVE
+from shrinkray_gpu.runner.inside.compare.comparison import AGAINST, GOES_ON, PROBES, SAVE
 from tests.runner.inside.forked import forked
 from tests.runner.inside.test_watchers import candidate, run
 
@@ -130,6 +130,16 @@ def test_a_kernel_that_gets_these_values_alone_is_another_one(tmp_path: Path) ->
         assert before in script
         changed, told = script.replace(before, after), {"output": why} if why else {}
         assert checked(tmp_path, check, AGAINST + kept, script=changed)["comparison"]["moved"] == told, after
+
+
+@pytest.mark.parametrize("hidden", ["* 2 + (n // 12 - 1)", "* 2 + tl.minimum(tl.load(x + at, mask=at < n) + 9, 0.0)"])
+def test_what_these_sizes_and_values_hide_shows_at_others(tmp_path: Path, hidden: str) -> None:
+    script = SCRIPT.replace("* 2", hidden)
+    check, kept = "assert torch.allclose(actual, expected)", str(tmp_path / "kept")
+    assert checked(tmp_path, check, SAVE + kept, PROBES, script=script)["comparison"]["moved"] == {}
+    assert checked(tmp_path, check, AGAINST + kept, script=script)["comparison"]["moved"] == {}
+    seen = checked(tmp_path, check, AGAINST + kept, script=SCRIPT)["comparison"]["moved"]
+    assert seen == {"probe": "its kernel makes something else of negative values at other sizes"}
 
 
 def test_a_draw_less_changes_no_other(tmp_path: Path) -> None:

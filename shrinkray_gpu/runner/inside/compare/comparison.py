@@ -19,8 +19,8 @@ from ..process.trouble import words_of
 from . import recording
 from .chance import SEED
 from .provenance import Provenance
-from .sides import distance, moved, recorded, sides_of, text_of, values_of
-from .watched_launch import WatchedLaunch, quiet
+from .sides import OUTPUT, PROBE, distance, has, made_otherwise, moved, recorded, sides_of, text_of, values_of
+from .watched_launch import WatchedLaunch, quiet, smaller_sizes
 
 Record = Dict[str, Any]
 
@@ -28,6 +28,8 @@ SAVE, AGAINST = "comparison to ", "comparison with "
 """In `wants`, before the path of a recording."""
 GOES_ON = "comparison of draws that go on"
 """In `wants`: no case draws what one before it drew; see `Provenance.anew`."""
+PROBES = "comparison probes"
+"""In `wants`: record what the kernel makes of negative values at other sizes, too, in which it may fault."""
 TESTS = (
     *("assert_allclose", "assert_array_equal", "assert_array_almost_equal", "assert_almost_equal", "assert_equal"),
 )
@@ -45,9 +47,15 @@ class CheckObserver:
     """At work from now on, until `end`."""
 
     def __init__(
-        self, save: str, against: str, log: Any, apart: Optional[float] = None, anew: bool = True
+        self,
+        save: str,
+        against: str,
+        log: Any,
+        apart: Optional[float] = None,
+        anew: bool = True,
+        probes: bool = False,
     ) -> None:
-        self.save, self.against, self.apart, self.anew = save, against, apart, anew
+        self.save, self.against, self.apart, self.anew, self.probes = save, against, apart, anew, probes
         self.brought_nearer = 0
         """How often two sides that are compared were brought nearer to each other; see `Provenance.apart`."""
         self.trouble = ""
@@ -106,11 +114,17 @@ class CheckObserver:
         told["alone"] = compared.expected is None
         sides = [(name, text_of(tensor), values_of(torch, tensor)) for name, tensor in sides_of(compared)]
         launch = self.launches.get(compared.launch)
-        outputs = launch.asked_again(provenance) if launch is not None else []
         if self.save:
+            kinds = (OUTPUT, PROBE) if self.probes else (OUTPUT,)
+            outputs = [side for kind in kinds if launch is not None for side in launch.asked_again(provenance, kind)]
             recorded(sides, outputs).write(self.save)
         if self.against:
-            told["moved"] = moved(torch, sides, outputs, recording.read(self.against))
+            theirs = recording.read(self.against)
+            found = told["moved"] = moved(torch, sides, theirs)
+            for kind in (OUTPUT, PROBE):  # the probe takes a compilation: for what is else the same
+                if has(theirs, kind) and not (found and kind == PROBE):
+                    outputs = launch.asked_again(provenance, kind) if launch is not None else []
+                    found.update(made_otherwise(torch, kind, outputs, theirs))
         return told
 
     def _has_missed(self, provenance: Provenance) -> bool:
@@ -184,7 +198,13 @@ class CheckObserver:
             if warmup:
                 return original(kernel, *args, grid=grid, warmup=warmup, **kwargs)
             again = partial(original, kernel, *args, grid=grid, warmup=warmup, **kwargs)
-            with self._launch(kernel, [*args, *kwargs.values()], again) as launch:
+
+            def smaller() -> Any:
+                constants = [param.name for param in kernel.params if param.is_constexpr]
+                positional, named = smaller_sizes(kernel, constants, args, kwargs)
+                return original(kernel, *positional, grid=grid, warmup=warmup, **named)
+
+            with self._launch(kernel, [*args, *kwargs.values()], again, smaller) as launch:
                 compiled = again()
                 launch.ran(compiled, {**dict(zip(kernel.arg_names, args)), **kwargs})
                 return compiled
@@ -194,7 +214,12 @@ class CheckObserver:
     def _interpreted(self, original: Callable[..., Any]) -> Callable[..., Any]:
         def call(executor: Any, *args: Any, **kwargs: Any) -> Any:
             again = partial(original, executor, *args, **kwargs)
-            with self._launch(executor, [*args, *kwargs.values()], again):
+
+            def smaller() -> Any:
+                positional, named = smaller_sizes(executor, getattr(executor, "constexprs", ()), args, kwargs)
+                return original(executor, *positional, **named)
+
+            with self._launch(executor, [*args, *kwargs.values()], again, smaller):
                 return again()
 
         return call
@@ -202,8 +227,10 @@ class CheckObserver:
     def _note(self, tensors: List[Any]) -> None:
         self.wrote += tensors
 
-    def _launch(self, kernel: Any, args: List[Any], again: Callable[[], Any]) -> WatchedLaunch:
-        return WatchedLaunch(self, getattr(kernel.fn, "__name__", str(kernel.fn)), args, again)
+    def _launch(
+        self, kernel: Any, args: List[Any], again: Callable[[], Any], smaller: Callable[[], Any]
+    ) -> WatchedLaunch:
+        return WatchedLaunch(self, getattr(kernel.fn, "__name__", str(kernel.fn)), args, again, smaller)
 
 
 _NOTHING: Record = {

@@ -25,8 +25,14 @@ ALONE = 1e-5
 """The same of the largest value of a side that is alone."""
 NEAR = 1e-3
 """Of the largest value that a kernel makes of values of ours: what it may make instead."""
+OUTPUT, PROBE = "output", "probe"
+"""What a kernel makes of values of ours; and of negative ones, at other sizes."""
+INSTEAD = {
+    OUTPUT: "its kernel makes something else of other values",
+    PROBE: "its kernel makes something else of negative values at other sizes",
+}
 Side = Tuple[str, str, Any]
-"""`actual`, `expected` or `output`; what it is, in words; a sample of its values."""
+"""`actual`, `expected`, `OUTPUT` or `PROBE`; what it is, in words; a sample of its values."""
 
 
 def distance(torch: Any, one: Any, other: Any = None) -> Record:
@@ -43,12 +49,10 @@ def distance(torch: Any, one: Any, other: Any = None) -> Record:
     return {"kind": kind, "elements": elements, "total": one.numel(), "largest": largest}
 
 
-def moved(torch: Any, sides: List[Side], outputs: List[Side], theirs: recording.Recording) -> Dict[str, str]:
-    """Which sides are not what the other run had there, in words, and `output` if what the kernel makes of other values
-    is not."""
-    arguments = theirs.launches[0]["arguments"]
-    before = {each["name"]: _read(torch, theirs, each) for each in arguments if each["name"] != "output"}
-    texts = {each["name"]: each["text"] for each in arguments}
+def moved(torch: Any, sides: List[Side], theirs: recording.Recording) -> Dict[str, str]:
+    """Which sides are not what the other run had there, in words."""
+    before = {each["name"]: _read(torch, theirs, each) for each in _kept(theirs) if each["name"] not in INSTEAD}
+    texts = {each["name"]: each["text"] for each in _kept(theirs)}
     slack = _slack(torch, list(before.values()))
     found = {}
     for name, text, values in sides:
@@ -61,13 +65,28 @@ def moved(torch: Any, sides: List[Side], outputs: List[Side], theirs: recording.
         rounding = min(_step(torch, text, values), slack * STEPS / SLACK)
         if apart["kind"] == "nan" or apart["largest"] > max(slack, rounding):
             found[name] = "the %s values are others, by up to %.3g" % (name, apart["largest"])
-    known = [(each["text"], _read(torch, theirs, each)) for each in arguments if each["name"] == "output"]
-    if known and not outputs:
-        found["output"] = "it is not known what its kernel makes of other values"
-    for _, text, values in outputs if known else ():
-        if not any(text == was and _is_near(torch, values, old) for was, old in known):
-            found["output"] = "its kernel makes something else of other values"
     return found
+
+
+def has(theirs: recording.Recording, kind: str) -> bool:
+    """Whether the other run knows what its kernel made of such values."""
+    return any(each["name"] == kind for each in _kept(theirs))
+
+
+def made_otherwise(torch: Any, kind: str, outputs: List[Side], theirs: recording.Recording) -> Dict[str, str]:
+    """Under `kind`, why what the kernel makes of such values is not what that of the other run made; empty if it is."""
+    known = [(each["text"], _read(torch, theirs, each)) for each in _kept(theirs) if each["name"] == kind]
+    if not outputs:
+        return {kind: "it is not known what its kernel makes of other values"}
+    for _, text, values in outputs:
+        if not any(text == was and _is_near(torch, values, old) for was, old in known):
+            return {kind: INSTEAD[kind]}
+    return {}
+
+
+def _kept(theirs: recording.Recording) -> List[Record]:
+    kept: List[Record] = theirs.launches[0]["arguments"]
+    return kept
 
 
 def _step(torch: Any, text: str, values: Any) -> float:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-from typing import Any, Callable, Dict, Iterator, List, Optional
+from typing import Any, Callable, Dict, Iterator, List, Optional, Tuple
 
 from ..launches.launch_log import NOT_FOLLOWED
 from ..process.trouble import words_of
 from ..static import stores
 from .provenance import Provenance
-from .sides import Side, elements, sample, text_of, values_of, values_of_ours
+from .sides import OUTPUT, PROBE, Side, elements, sample, text_of, values_of, values_of_ours
 
 Record = Dict[str, Any]
 
@@ -22,8 +22,10 @@ KEPT = 8
 class WatchedLaunch:
     """Looks at what a launch is given before it and after it: what is another then, it wrote."""
 
-    def __init__(self, observer: Any, kernel: str, args: List[Any], again: Callable[[], Any]) -> None:
-        self.observer, self.kernel, self.args, self.again = observer, kernel, args, again
+    def __init__(
+        self, observer: Any, kernel: str, args: List[Any], again: Callable[[], Any], smaller: Callable[[], Any]
+    ) -> None:
+        self.observer, self.kernel, self.args, self.again, self.smaller = observer, kernel, args, again, smaller
         self.written: List[Any] = []
         self.given: List[Any] = []
         self.before: List[Any] = []
@@ -71,9 +73,12 @@ class WatchedLaunch:
         except Exception as error:
             self.observer.trouble = words_of(error)
 
-    def asked_again(self, provenance: Provenance) -> List[Side]:
+    def asked_again(self, provenance: Provenance, kind: str = OUTPUT) -> List[Side]:
         """What it writes where its floating-point inputs hold values of ours, which are the same in each run: by these
-        a kernel is known whose own inputs let it write one and the same everywhere. Empty where that is not known."""
+        a kernel is known whose own inputs let it write one and the same everywhere. Empty where that is not known.
+
+        `PROBE`: they are negative, and sizes are smaller powers of two. Where a mistake at the end of a row hides
+        another one, that shows then."""
         torch, log = provenance.torch, self.observer.log
         compiled, launched = (len(log.compiles), len(log.launches)) if log is not None else (0, 0)
         read = {each.untyped_storage()._cdata for each in self.read or ()}
@@ -84,17 +89,30 @@ class WatchedLaunch:
                     if tensor.untyped_storage()._cdata not in read:
                         whole.zero_()
                     elif tensor.is_floating_point():
-                        whole.copy_(values_of_ours(torch, whole, provenance.sources_of(tensor)))
-            self.again()
+                        ours = values_of_ours(torch, whole, provenance.sources_of(tensor))
+                        whole.copy_(ours * 10 - 20.5 if kind == PROBE else ours)
+            (self.smaller if kind == PROBE else self.again)()
             if log is not None and any(each["guessed"] or _is_dry(each) for each in log.launches[launched:]):
                 return []
             with quiet(torch):
-                return [("output", text_of(each), values_of(torch, each)) for each in self.written]
+                return [(kind, text_of(each), values_of(torch, each)) for each in self.written]
         except Exception:  # memory is short, or a device is in an error
             return []
         finally:
             if log is not None:
                 del log.compiles[compiled:], log.launches[launched:]
+
+
+def smaller_sizes(kernel: Any, constants: Any, args: Any, named: Record) -> "Tuple[List[Any], Record]":
+    """The arguments of a launch, each whole number that is no constant as the next smaller power of two: of what a
+    size or a stride bounds, no more is touched than before."""
+
+    def less(name: str, value: Any) -> Any:
+        counts = type(value) is int and value > 1 and name in kernel.arg_names and name not in constants
+        return 1 << ((value - 1).bit_length() - 1) if counts else value
+
+    positional = [less(name, value) for name, value in zip(kernel.arg_names, args)]
+    return positional + list(args[len(positional) :]), {name: less(name, value) for name, value in named.items()}
 
 
 def _is_dry(launch: Record) -> bool:

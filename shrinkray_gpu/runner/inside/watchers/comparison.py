@@ -22,7 +22,8 @@ def watch(candidate: WatchedCandidate) -> Iterator[None]:
 
     save, against = (comparison.asked(wants, what) for what in (comparison.SAVE, comparison.AGAINST))
     nearer, anew = float(apart) if apart else None, comparison.GOES_ON not in wants
-    observer = comparison.CheckObserver(save, against, candidate.log, nearer, anew)
+    probes = comparison.PROBES in wants
+    observer = comparison.CheckObserver(save, against, candidate.log, nearer, anew, probes)
     candidate.when_ended(observer.look)
     try:
         yield
