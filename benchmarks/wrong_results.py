@@ -18,6 +18,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -65,9 +66,12 @@ def _judged(name: str, source: str, text: str, asked: list[str], folder: Path) -
     carried = patches.read(FOLDER / f"{name}.fix.diff", source, f"{name}.py").carry(text)
     mended, whole, why = carried.text, carried.whole, carried.why
     if not whole:
-        by_tokens, all_placed = _by_tokens((FOLDER / f"{name}.fix.diff").read_text(), text)
-        if all_placed or mended is None:
-            mended, whole = by_tokens, all_placed
+        diff, again = (FOLDER / f"{name}.fix.diff").read_text(), tomlkit.parse((FOLDER / f"{name}.toml").read_text())
+        for other, placed in (_by_tokens(diff, text), _replaced(again.unwrap().get("again", ()), text)):
+            if placed or mended is None:
+                mended, whole = other, placed
+            if whole:
+                break
     if mended is None:
         return {"judged": "undecided", "why": f"the fix finds no place: {why}"}
     (folder / "mended.py").write_text(mended)
@@ -102,6 +106,14 @@ def _by_tokens(diff: str, text: str) -> tuple[str | None, bool]:
             text = text[: found[0].start()] + " ".join([*context, *put]) + text[found[0].end() :]
             placed += 1
     return text if placed else None, placed == len(old)
+
+
+def _replaced(pairs: Sequence[tuple[str, str]], text: str) -> tuple[str | None, bool]:
+    """The text with the fix as its .toml says it again, as replacements, where all of them find their words."""
+    placed = bool(pairs) and all(old in text for old, _ in pairs)
+    for old, new in pairs if placed else ():
+        text = text.replace(old, new)
+    return text if placed else None, placed
 
 
 def _lines(text: str) -> int:
