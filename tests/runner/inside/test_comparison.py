@@ -142,6 +142,17 @@ def test_what_these_sizes_and_values_hide_shows_at_others(tmp_path: Path, hidden
     assert seen == {"probe": "its kernel makes something else of negative values at other sizes"}
 
 
+def test_who_writes_what_shows_where_some_programs_do_not_run(tmp_path: Path) -> None:
+    script = SCRIPT.replace("at = tl.arange(0, BLOCK)", "at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)")
+    script = script.replace("rows[(1,)]", "rows[(4,)]").replace("BLOCK=16", "BLOCK=4")
+    check, kept = "assert torch.allclose(actual, expected)", str(tmp_path / "kept")
+    assert checked(tmp_path, check, SAVE + kept, PROBES, script=script)["comparison"]["moved"] == {}
+    assert checked(tmp_path, check, AGAINST + kept, script=script)["comparison"]["moved"] == {}
+    turned = script.replace("tl.program_id(0)", "(3 - tl.program_id(0))")
+    seen = checked(tmp_path, check, AGAINST + kept, script=turned)["comparison"]["moved"]
+    assert seen == {"part": "other elements are written by other programs of its kernel"}
+
+
 def test_a_draw_less_changes_no_other(tmp_path: Path) -> None:
     assert moved(tmp_path, "x = torch", "y = torch.rand(7)\nx = torch") == ""
     assert moved(tmp_path, "x = torch", "torch.randn(12)\nx = torch").startswith("the actual values are others")

@@ -19,8 +19,8 @@ from ..process.trouble import words_of
 from . import recording
 from .chance import SEED
 from .provenance import Provenance
-from .sides import OUTPUT, PROBE, distance, has, made_otherwise, moved, recorded, sides_of, text_of, values_of
-from .watched_launch import WatchedLaunch, quiet, smaller_sizes
+from .sides import OUTPUT, PART, PROBE, distance, has, made_otherwise, moved, recorded, sides_of, text_of, values_of
+from .watched_launch import WatchedLaunch, part_of, quiet, smaller_sizes
 
 Record = Dict[str, Any]
 
@@ -115,14 +115,14 @@ class CheckObserver:
         sides = [(name, text_of(tensor), values_of(torch, tensor)) for name, tensor in sides_of(compared)]
         launch = self.launches.get(compared.launch)
         if self.save:
-            kinds = (OUTPUT, PROBE) if self.probes else (OUTPUT,)
+            kinds = (OUTPUT, PART, PROBE) if self.probes else (OUTPUT,)
             outputs = [side for kind in kinds if launch is not None for side in launch.asked_again(provenance, kind)]
             recorded(sides, outputs).write(self.save)
         if self.against:
             theirs = recording.read(self.against)
             found = told["moved"] = moved(torch, sides, theirs)
-            for kind in (OUTPUT, PROBE):  # the probe takes a compilation: for what is else the same
-                if has(theirs, kind) and not (found and kind == PROBE):
+            for kind in (OUTPUT, PART, PROBE):  # the last takes a compilation: for what is else the same
+                if has(theirs, kind) and not (found and kind != OUTPUT):
                     outputs = launch.asked_again(provenance, kind) if launch is not None else []
                     found.update(made_otherwise(torch, kind, outputs, theirs))
         return told
@@ -197,14 +197,16 @@ class CheckObserver:
         def run(kernel: Any, *args: Any, grid: Any, warmup: bool, **kwargs: Any) -> Any:
             if warmup:
                 return original(kernel, *args, grid=grid, warmup=warmup, **kwargs)
-            again = partial(original, kernel, *args, grid=grid, warmup=warmup, **kwargs)
+            def again(kind: str = OUTPUT) -> Any:
+                there, positional, named = grid, list(args), kwargs
+                if kind == PART:
+                    there = lambda meta: part_of(grid, meta)  # noqa: E731
+                elif kind == PROBE:
+                    constants = [param.name for param in kernel.params if param.is_constexpr]
+                    positional, named = smaller_sizes(kernel, constants, args, kwargs)
+                return original(kernel, *positional, grid=there, warmup=warmup, **named)
 
-            def smaller() -> Any:
-                constants = [param.name for param in kernel.params if param.is_constexpr]
-                positional, named = smaller_sizes(kernel, constants, args, kwargs)
-                return original(kernel, *positional, grid=grid, warmup=warmup, **named)
-
-            with self._launch(kernel, [*args, *kwargs.values()], again, smaller) as launch:
+            with self._launch(kernel, [*args, *kwargs.values()], again) as launch:
                 compiled = again()
                 launch.ran(compiled, {**dict(zip(kernel.arg_names, args)), **kwargs})
                 return compiled
@@ -213,13 +215,18 @@ class CheckObserver:
 
     def _interpreted(self, original: Callable[..., Any]) -> Callable[..., Any]:
         def call(executor: Any, *args: Any, **kwargs: Any) -> Any:
-            again = partial(original, executor, *args, **kwargs)
+            def again(kind: str = OUTPUT) -> Any:
+                grid, positional, named = executor.grid, list(args), kwargs
+                if kind == PROBE:
+                    positional, named = smaller_sizes(executor, getattr(executor, "constexprs", ()), args, kwargs)
+                if kind == PART:
+                    executor.grid = lambda meta: part_of(grid, meta)
+                try:
+                    return original(executor, *positional, **named)
+                finally:
+                    executor.grid = grid
 
-            def smaller() -> Any:
-                positional, named = smaller_sizes(executor, getattr(executor, "constexprs", ()), args, kwargs)
-                return original(executor, *positional, **named)
-
-            with self._launch(executor, [*args, *kwargs.values()], again, smaller):
+            with self._launch(executor, [*args, *kwargs.values()], again):
                 return again()
 
         return call
@@ -227,10 +234,8 @@ class CheckObserver:
     def _note(self, tensors: List[Any]) -> None:
         self.wrote += tensors
 
-    def _launch(
-        self, kernel: Any, args: List[Any], again: Callable[[], Any], smaller: Callable[[], Any]
-    ) -> WatchedLaunch:
-        return WatchedLaunch(self, getattr(kernel.fn, "__name__", str(kernel.fn)), args, again, smaller)
+    def _launch(self, kernel: Any, args: List[Any], again: Callable[[str], Any]) -> WatchedLaunch:
+        return WatchedLaunch(self, getattr(kernel.fn, "__name__", str(kernel.fn)), args, again)
 
 
 _NOTHING: Record = {

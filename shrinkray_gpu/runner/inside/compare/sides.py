@@ -25,14 +25,16 @@ ALONE = 1e-5
 """The same of the largest value of a side that is alone."""
 NEAR = 1e-3
 """Of the largest value that a kernel makes of values of ours: what it may make instead."""
-OUTPUT, PROBE = "output", "probe"
-"""What a kernel makes of values of ours; and of negative ones, at other sizes."""
+OUTPUT, PART, PROBE = "output", "part", "probe"
+"""What a kernel makes of values of ours; what some of its programs do; and what it makes of negative values, at other
+sizes."""
 INSTEAD = {
     OUTPUT: "its kernel makes something else of other values",
+    PART: "other elements are written by other programs of its kernel",
     PROBE: "its kernel makes something else of negative values at other sizes",
 }
 Side = Tuple[str, str, Any]
-"""`actual`, `expected`, `OUTPUT` or `PROBE`; what it is, in words; a sample of its values."""
+"""`actual`, `expected`, or a key of `INSTEAD`; what it is, in words; a sample of its values."""
 
 
 def distance(torch: Any, one: Any, other: Any = None) -> Record:

@@ -22,10 +22,8 @@ KEPT = 8
 class WatchedLaunch:
     """Looks at what a launch is given before it and after it: what is another then, it wrote."""
 
-    def __init__(
-        self, observer: Any, kernel: str, args: List[Any], again: Callable[[], Any], smaller: Callable[[], Any]
-    ) -> None:
-        self.observer, self.kernel, self.args, self.again, self.smaller = observer, kernel, args, again, smaller
+    def __init__(self, observer: Any, kernel: str, args: List[Any], again: Callable[[str], Any]) -> None:
+        self.observer, self.kernel, self.args, self.again = observer, kernel, args, again
         self.written: List[Any] = []
         self.given: List[Any] = []
         self.before: List[Any] = []
@@ -78,7 +76,7 @@ class WatchedLaunch:
         a kernel is known whose own inputs let it write one and the same everywhere. Empty where that is not known.
 
         `PROBE`: they are negative, and sizes are smaller powers of two. Where a mistake at the end of a row hides
-        another one, that shows then."""
+        another one, that shows then. `PART`: the last of its programs do not run, so that it shows who writes what."""
         torch, log = provenance.torch, self.observer.log
         compiled, launched = (len(log.compiles), len(log.launches)) if log is not None else (0, 0)
         read = {each.untyped_storage()._cdata for each in self.read or ()}
@@ -91,7 +89,7 @@ class WatchedLaunch:
                     elif tensor.is_floating_point():
                         ours = values_of_ours(torch, whole, provenance.sources_of(tensor))
                         whole.copy_(ours * 10 - 20.5 if kind == PROBE else ours)
-            (self.smaller if kind == PROBE else self.again)()
+            self.again(kind)
             if log is not None and any(each["guessed"] or _is_dry(each) for each in log.launches[launched:]):
                 return []
             with quiet(torch):
@@ -113,6 +111,14 @@ def smaller_sizes(kernel: Any, constants: Any, args: Any, named: Record) -> "Tup
 
     positional = [less(name, value) for name, value in zip(kernel.arg_names, args)]
     return positional + list(args[len(positional) :]), {name: less(name, value) for name, value in named.items()}
+
+
+def part_of(grid: Any, meta: Record) -> "Tuple[int, ...]":
+    """Three quarters of the programs along the longest axis of a grid."""
+    sizes = [int(size) for size in (grid(meta) if callable(grid) else grid)]
+    longest = sizes.index(max(sizes))
+    sizes[longest] = -(-3 * sizes[longest] // 4)
+    return tuple(sizes)
 
 
 def _is_dry(launch: Record) -> bool:
