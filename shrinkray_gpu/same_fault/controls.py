@@ -28,6 +28,7 @@ from shrinkray_gpu.oracle.oracle import Oracle
 from shrinkray_gpu.oracle.verdict import Verdict, lacks, shows, unclear
 from shrinkray_gpu.reduction.program import Program
 from shrinkray_gpu.runner import knob_settings
+from shrinkray_gpu.runner.inside.compare.comparison import KNOB
 from shrinkray_gpu.runner.knob_settings import PLAIN, KnobSetting
 from shrinkray_gpu.runner.run import Run
 from shrinkray_gpu.same_fault.cures import CURES, Cure, Cured, of_patch, refused_line
@@ -342,7 +343,8 @@ class Controls:
         """FAULTS if the controls hold for this program, PASSES if it still faults under one: that is slippage.
 
         Unknown only if nothing else decides. A control that does not apply any more decides nothing, since the
-        reduction may take away what it turned; unless that is the fault's own cause, see TELLING.
+        reduction may take away what it turned; unless that is the fault's own cause, see TELLING. Behind a check that
+        would pass, a candidate must end well: a fix lets it go on there.
         """
         tried = []
         for control in controls:
@@ -351,6 +353,8 @@ class Controls:
                 return lacks(f"control {control.name} still faults: another cause ({one.why})")
             if control.cure is not None and one.known and one.outcome is not ControlOutcome.PASSES:
                 return lacks(f"another cause: {one.why}, which mends the original")
+            if KNOB in control.way.knobs and one.known and one.outcome is not ControlOutcome.PASSES:
+                return lacks(f"control {control.name}: {one.why}, where the original passes its check and ends well")
             if one.why == NOTHING_TO_TURN and control.way.name in TELLING:
                 return lacks(f"control {control.name} finds nothing to turn: another cause")
             tried.append(one)

@@ -151,6 +151,18 @@ def test_a_control_that_turns_the_cause_itself_must_find_something_to_turn() -> 
         assert verdict.answer is expected, verdict.why
 
 
+def test_behind_a_check_that_would_pass_a_step_ends_well_as_the_original_does() -> None:
+    """A variable that the passing way needs, and the failing one does not."""
+    near = control("apart=0.1")
+    for run, expected in (
+        (passing(turned={"apart": 2}, launches=(JSD,)), Answer.FAULTS),
+        (failing("NameError", "status", turned={"apart": 2}), Answer.PASSES),
+        (replace(failing("NameError", "status", turned={"apart": 2}), trouble="the lane was gone"), Answer.UNKNOWN),
+    ):
+        verdict = Controls(lambda *_, run=run: run, ORACLE, reference=MISALIGNED).guard("program", (near,))
+        assert verdict.answer is expected, verdict.why
+
+
 @pytest.mark.parametrize(("original", "step", "holds"), [(0, 1, False), (0, 0, True), (1, 1, True)])
 def test_a_step_stays_inside_its_tensors_as_the_original_does(original: int, step: int, holds: bool) -> None:
     """With 64 bits, too, memory that is mapped beyond a tensor hides that a step points there."""
