@@ -30,6 +30,8 @@ GOOD_END_IS_BAD = 0.05
 ALWAYS = 0.2
 """Prior probability that the fault shows in every run of a bad version. More would save runs where it does, and name
 wrong versions where it only seems to."""
+SURE = 0.9
+"""The same of a fault that most likely does not come by chance."""
 SHAPE = 0.3
 """Of the Beta(SHAPE, 1) prior of the rate otherwise: nearly as many rates below 0.1 as above."""
 MISTAKE = 1e-6
@@ -68,13 +70,17 @@ class _Stretch:
 
 
 class FirstBad:
-    """What is known of a history after the runs so far. `last` is the index of the bad end, from 1."""
+    """What is known of a history after the runs so far. `last` is the index of the bad end, from 1.
 
-    def __init__(self, last: int, *, confidence: float = 0.95) -> None:
+    `sure`: the fault most likely does not come by chance, as one that the compiled code decides.
+    """
+
+    def __init__(self, last: int, *, confidence: float = 0.95, sure: bool = False) -> None:
         if last < 1 or not 0.5 <= confidence < 1:
             raise ValueError(f"a history of two versions or more and a confidence of 0.5 or more, not {last + 1} and "
                              f"{confidence}")  # fmt: skip
         self.last, self.confidence = last, confidence
+        self._always = SURE if sure else ALWAYS
         self._faults: dict[int, int] = {}
         self._passes: dict[int, int] = {}
         self._silent: dict[int, int] = {}
@@ -158,7 +164,7 @@ class FirstBad:
         """
         if self._faults.get(self.last, 0) < SIGHTINGS:
             return self.last if self.can_answer(self.last) else None
-        if not sum(self.runs(0)):
+        if not sum(self.runs(0)) and self.can_answer(0):
             return 0
         if self.found() is not None:
             return None
@@ -214,7 +220,7 @@ class FirstBad:
         rows, first = [], 0
         for edge in edges:
             prior = GOOD_END_IS_BAD if edge == 0 else (1 - GOOD_END_IS_BAD) / self.last
-            weight, rate = _evidence(all_faults - early, passes)
+            weight, rate = _evidence(all_faults - early, passes, self._always)
             weight += math.log(prior) + early * math.log(MISTAKE)
             rows.append((first, edge, weight, rate))
             first = edge + 1
@@ -226,15 +232,14 @@ class FirstBad:
         return [_Stretch(first, last, each / total, rate) for first, last, each, rate in sizes]
 
 
-def _evidence(faults: int, passes: int) -> tuple[float, float]:
+def _evidence(faults: int, passes: int, always: float) -> tuple[float, float]:
     """How likely such runs of bad versions are (its logarithm), and the rate that is to be expected after them."""
     sometimes = math.lgamma(faults + SHAPE) + math.lgamma(passes + 1) - math.lgamma(faults + passes + SHAPE + 1)
-    sometimes += math.log(SHAPE * (1 - ALWAYS))
+    sometimes += math.log(SHAPE * (1 - always))
     rate = (faults + SHAPE) / (faults + passes + SHAPE + 1)
     if passes:
         return sometimes, rate
-    always = math.log(ALWAYS)
-    both = always + math.log1p(math.exp(sometimes - always))
+    both = math.log(always) + math.log1p(math.exp(sometimes) / always)
     return both, 1 - math.exp(sometimes - both) * (1 - rate)
 
 

@@ -134,6 +134,19 @@ class Replayer:
         name, versions, seconds = self.place.name, self.place.versions, time.monotonic() - started
         return CaseOutcome(**vars(found), case=case, environment=name, versions=versions, seconds=seconds)
 
+    def sighting(self, case: Case) -> Sighting:
+        """What one run of a case shows. Of what it lacks here, or what this release lacks, another would say the same.
+
+        Raises UsageError for a case whose oracle cannot be read."""
+        oracle = case.question()
+        if said := lacking(case, oracle, self.place):
+            return Sighting(Answer.UNKNOWN, said, alike=True)
+        (seen,) = self._sightings(case, oracle, 1)
+        conclusion = conclusion_of(case, [seen])
+        if conclusion.status is Status.CANNOT and seen.answer is Answer.PASSES:
+            return Sighting(Answer.UNKNOWN, conclusion.why, seen.fault, alike=True)
+        return seen
+
     def _conclusion(self, case: Case, runs: int | None) -> CaseConclusion:
         if case.broken:
             return CaseConclusion(Status.BROKEN, case.broken)
