@@ -29,7 +29,7 @@ from shrinkray_gpu.device import gpus
 from shrinkray_gpu.errors import NotReproduced, UsageError
 from shrinkray_gpu.events import SCHEMA
 from shrinkray_gpu.oracle import parse
-from shrinkray_gpu.questions.bisect import Bisected, History, bisect_program, history_of
+from shrinkray_gpu.questions.bisect import Bisected, ReleaseHistory, bisect_program, history_of
 from shrinkray_gpu.questions.bisect.answer_log import AnswerLog, answer_log
 from shrinkray_gpu.questions.bisect.git_script import git_script
 from shrinkray_gpu.questions.bisect.release_runs import ReleasePlace, ReleaseRuns
@@ -164,11 +164,11 @@ def _search(file: Path, args: tuple[str, ...], given: Mapping[str, Any]) -> bool
     return bisection.found
 
 
-def _begun(log: AnswerLog) -> tuple[History, tuple[str, ...]] | None:
+def _begun(log: AnswerLog) -> tuple[ReleaseHistory, tuple[str, ...]] | None:
     """What an earlier search found out at its beginning."""
     if not log.begun:
         return None
-    return History(log.begun["over"], tuple(log.begun["releases"])), tuple(log.begun["spec"])
+    return ReleaseHistory(log.begun["over"], tuple(log.begun["releases"])), tuple(log.begun["spec"])
 
 
 def _begin(
@@ -179,7 +179,7 @@ def _begin(
     place: ReleasePlace,
     question: Mapping[str, Any],
     say: Callable[[str], None],
-) -> tuple[History, tuple[str, ...]]:
+) -> tuple[ReleaseHistory, tuple[str, ...]]:
     if place.package == "ptxas":
         offered = environments.ptxas_releases(place.python)
     else:

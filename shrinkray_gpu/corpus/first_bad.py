@@ -72,15 +72,18 @@ class _Stretch:
 class FirstBad:
     """What is known of a history after the runs so far. `last` is the index of the bad end, from 1.
 
-    `sure`: the fault most likely does not come by chance, as one that the compiled code decides.
+    `always` is the prior probability that the fault shows in every run of a bad version: SURE where the compiled code
+    decides. `sightings` of it at the bad end are asked for before the search begins.
     """
 
-    def __init__(self, last: int, *, confidence: float = 0.95, sure: bool = False) -> None:
+    def __init__(
+        self, last: int, *, confidence: float = 0.95, always: float = ALWAYS, sightings: int = SIGHTINGS
+    ) -> None:
         if last < 1 or not 0.5 <= confidence < 1:
             raise ValueError(f"a history of two versions or more and a confidence of 0.5 or more, not {last + 1} and "
                              f"{confidence}")  # fmt: skip
         self.last, self.confidence = last, confidence
-        self._always = SURE if sure else ALWAYS
+        self.sightings, self._always = sightings, always
         self._faults: dict[int, int] = {}
         self._passes: dict[int, int] = {}
         self._silent: dict[int, int] = {}
@@ -162,7 +165,7 @@ class FirstBad:
         The bad end comes first, until its fault was seen a few times, and then the good end once. `first_run` is what
         the first run of a version costs, in runs: it is built or installed for that.
         """
-        if self._faults.get(self.last, 0) < SIGHTINGS:
+        if self._faults.get(self.last, 0) < self.sightings:
             return self.last if self.can_answer(self.last) else None
         if not sum(self.runs(0)) and self.can_answer(0):
             return 0

@@ -8,7 +8,7 @@ git_script.py    a script for `git bisect run`, for what lies between two releas
 """
 
 from shrinkray_gpu.questions.bisect.bisect import Bisection, bisect_program
-from shrinkray_gpu.questions.bisect.history import History, history_of
+from shrinkray_gpu.questions.bisect.history import ReleaseHistory, history_of
 from shrinkray_gpu.questions.bisect.release_runs import Bisected
 
-__all__ = ["Bisected", "Bisection", "History", "bisect_program", "history_of"]
+__all__ = ["Bisected", "Bisection", "ReleaseHistory", "bisect_program", "history_of"]

@@ -6,11 +6,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from shrinkray_gpu.corpus.first_bad import SIGHTINGS, FirstBad
+from shrinkray_gpu.corpus.first_bad import ALWAYS, SURE, FirstBad
 from shrinkray_gpu.errors import UsageError
 from shrinkray_gpu.oracle import Answer
 from shrinkray_gpu.questions.bisect.answer_log import AnswerLog
-from shrinkray_gpu.questions.bisect.history import History
+from shrinkray_gpu.questions.bisect.history import ReleaseHistory
 from shrinkray_gpu.questions.bisect.release_runs import ReleaseAnswer, ReleaseRuns
 
 Say = Callable[[str], None]
@@ -25,7 +25,7 @@ FIRST_RUN = 10.0
 class Bisection:
     """What a search came to."""
 
-    history: History
+    history: ReleaseHistory
     search: FirstBad
     unfit: dict[str, str]
     """Releases without an answer, and why."""
@@ -96,14 +96,14 @@ class Bisection:
 
 
 def bisect_program(
-    history: History, runs: ReleaseRuns, log: AnswerLog, *, confidence: float, most_runs: int, say: Say
+    history: ReleaseHistory, runs: ReleaseRuns, log: AnswerLog, *, confidence: float, most_runs: int, say: Say
 ) -> Bisection:
     """Search the history, beginning with what the log has. No release gets more than `most_runs` runs that tell.
 
     Raises UsageError where the bad end does not show the fault, the good end does, or one of both cannot be run.
     """
     sure = runs.place.arch is not None
-    search = FirstBad(len(history.releases) - 1, confidence=confidence, sure=sure)
+    search = FirstBad(len(history.releases) - 1, confidence=confidence, always=SURE if sure else ALWAYS)
     unfit: dict[str, str] = {}
     bisection = Bisection(history, search, unfit)
     bound = False
@@ -177,7 +177,7 @@ def _word(said: ReleaseAnswer) -> str:
 def _standing(bisection: Bisection) -> str:
     """How far the search is, once both ends have answered."""
     search, history = bisection.search, bisection.history
-    if not search.runs(0)[1] or search.runs(search.last)[0] < SIGHTINGS:
+    if not search.runs(0)[1] or search.runs(search.last)[0] < search.sightings:
         return ""
     best = search.suspects()[0]
     return f"; likeliest: {history.change_words(best)} ({best.probability:.2f})"

@@ -13,7 +13,7 @@ from shrinkray_gpu.errors import UsageError
 
 
 @dataclass(frozen=True)
-class History:
+class ReleaseHistory:
     """Releases of one package. Backwards, where the good end is the newer one: then the fault ended there."""
 
     package: str
@@ -46,7 +46,7 @@ class History:
         return f"between {self.package} {low} and {high}"
 
 
-def history_of(package: str, good: str, bad: str, *, offered: Sequence[str]) -> History:
+def history_of(package: str, good: str, bad: str, *, offered: Sequence[str]) -> ReleaseHistory:
     """The releases from `good` to `bad` among those that are offered, oldest first. A release may be named by its first
     numbers: 12.4 is the last 12.4. Raises UsageError for one that is not offered, and where both are one."""
     ends = [_named(package, text, option, offered) for text, option in ((good, "--good"), (bad, "--bad"))]
@@ -56,7 +56,7 @@ def history_of(package: str, good: str, bad: str, *, offered: Sequence[str]) -> 
             f"--good and --bad are both {ends[0]}: name one release that shows the fault, and one that does not"
         )
     between = offered[low : high + 1]
-    return History(package, tuple(between if between[0] == ends[0] else reversed(between)))
+    return ReleaseHistory(package, tuple(between if between[0] == ends[0] else reversed(between)))
 
 
 def _named(package: str, text: str, option: str, offered: Sequence[str]) -> str:

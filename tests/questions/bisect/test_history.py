@@ -11,7 +11,7 @@ from shrinkray_gpu.corpus.sighting import Sighting
 from shrinkray_gpu.errors import UsageError
 from shrinkray_gpu.oracle import Answer, Fault
 from shrinkray_gpu.questions.bisect.answer_log import FILE, answer_log
-from shrinkray_gpu.questions.bisect.history import History, history_of
+from shrinkray_gpu.questions.bisect.history import ReleaseHistory, history_of
 from shrinkray_gpu.questions.bisect.release_runs import ReleaseAnswer, answer_of
 
 RELEASES = ["3.4.0", "3.5.0", "3.5.1", "3.6.0", "3.7.0.dev1+gabc123", "3.7.0"]
@@ -61,7 +61,10 @@ def test_ends_that_make_no_history(good: str, bad: str, told: str) -> None:
 
 
 def test_how_a_change_is_told() -> None:
-    forwards, backwards = History("triton", ("3.4.0", "3.5.0", "3.6.0")), History("triton", ("3.6.0", "3.5.0", "3.4.0"))
+    forwards, backwards = (
+        ReleaseHistory("triton", ("3.4.0", "3.5.0", "3.6.0")),
+        ReleaseHistory("triton", ("3.6.0", "3.5.0", "3.4.0")),
+    )
     assert forwards.change_words(Suspects(1, 1, 1.0)) == "the fault began in triton 3.5.0"
     assert backwards.change_words(Suspects(2, 2, 1.0)) == "the fault ended in triton 3.5.0"
     assert forwards.change_words(Suspects(1, 2, 1.0)) == "the fault began in one of triton 3.5.0, 3.6.0"
