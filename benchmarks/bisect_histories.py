@@ -1,6 +1,7 @@
 """Simulated histories, searched for the commit at which a fault began: how often it is right, and in how many runs.
 
-    python benchmarks/bisect_histories.py --json benchmarks/results/bisect_histories.json
+    python benchmarks/bisect_histories.py                                two minutes
+    python benchmarks/bisect_histories.py --confidence 0.95 0.995 0.999 --json benchmarks/results/bisect_histories.json
 
 Each history has 1,024 commits. The first is good, the last is bad, and the fault begins at one drawn at random. A run
 of a bad commit shows the fault at the rate of the row. Of all runs 5 % show another fault, and 10 % of the commits do
@@ -37,7 +38,7 @@ from shrinkray_gpu.oracle import Answer  # noqa: E402
 COMMITS = 1024
 FLAKES = 0.05
 UNBUILDABLE = 0.1
-HISTORIES = {1.0: 600, 0.5: 400, 0.2: 200, 0.05: 100}
+HISTORIES = {1.0: 600, 0.5: 400, 0.2: 200, 0.05: 60}
 """By rate of the fault; a history of a rare fault takes longest."""
 MOST_RUNS = 20_000
 
@@ -118,7 +119,7 @@ def row(rate: float, histories: int, confidence: float, seed: int) -> dict[str, 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--confidence", type=float, nargs="*", default=[0.95, 0.995])
+    parser.add_argument("--confidence", type=float, nargs="*", default=[0.995])
     parser.add_argument("--share", type=float, default=1.0, help="of the usual number of histories")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--json", type=Path, help="write the rows there")
@@ -129,7 +130,13 @@ def main() -> None:
             rows.append(row(rate, max(1, round(histories * given.share)), confidence, given.seed))
             print(", ".join(f"{name} {value}" for name, value in rows[-1].items()), flush=True)
     if given.json:
-        given.json.write_text(json.dumps({"commits": COMMITS, "seed": given.seed, "rows": rows}, indent=1) + "\n")
+        given.json.write_text(
+            json.dumps(
+                {"commits": COMMITS, "flakes": FLAKES, "unbuildable": UNBUILDABLE, "seed": given.seed, "rows": rows},
+                indent=1,
+            )
+            + "\n"
+        )
 
 
 if __name__ == "__main__":
