@@ -126,6 +126,7 @@ def _search(file: Path, args: tuple[str, ...], given: Mapping[str, Any]) -> bool
         chosen_python(given["python"], file, say),
         architecture(given["arch"]),
         settings(given["env"]),
+        (given["cwd"] or Path.cwd()).absolute(),
         given["index"] or "",
     )
     question = {
@@ -136,6 +137,7 @@ def _search(file: Path, args: tuple[str, ...], given: Mapping[str, Any]) -> bool
         "args": [*args],
         "arch": place.arch,
         "environment": dict(place.environment),
+        "cwd": str(place.cwd),
         "python": place.python,
     }
     with answer_log(file.with_name(f"{file.stem}.bisect"), question, restart=given["restart"]) as log:
@@ -206,7 +208,7 @@ def _adopted(
 
     python, environment = place.interpreter(bad, say)
     options = Options(
-        python=python, arch=place.arch, argv=args, environment=environment, cwd=given["cwd"], timeout=given["timeout"]
+        python=python, arch=place.arch, argv=args, environment=environment, cwd=place.cwd, timeout=given["timeout"]
     )
     try:
         spec = check(file, options, say=say)

@@ -52,6 +52,7 @@ class ReleasePlace:
     python: str
     arch: int | None
     environment: Mapping[str, str]
+    cwd: Path
     index: str = ""
 
     def interpreter(self, release: str, say: Say) -> tuple[str, Mapping[str, str]]:
@@ -95,7 +96,9 @@ class ReleaseRuns:
             python, environment = self.place.interpreter(release, self._say)
             for oldest in [*self._lanes][: max(0, len(self._lanes) - OPEN + 1)]:
                 self._close(oldest)
-            self._lanes[release] = Replayer(python=python, arch=self.place.arch, jobs=1, environment=environment)
+            self._lanes[release] = Replayer(
+                python=python, arch=self.place.arch, jobs=1, environment=environment, cwd=self.place.cwd
+            )
         self._lanes[release] = self._lanes.pop(release)
         return self._lanes[release]
 

@@ -95,8 +95,9 @@ def test_another_fault_and_a_wheel_that_cannot_be_installed_are_no_answer(releas
 
 
 def test_the_release_in_which_it_ended(releases: Releases, program: Path) -> None:
-    program.write_text(SURE.replace("BUILD >= 6", "BUILD < 3"))
-    done = releases.bisect(program, "--good", "9.0.dev5", "--bad", "9.0.dev1")
+    program.write_text(SURE.replace("BUILD >= 6", "BUILD < int(open('until.txt').read())"))
+    (program.parent / "until.txt").write_text("3")
+    done = releases.bisect(program, "--good", "9.0.dev5", "--bad", "9.0.dev1", "--cwd", str(program.parent))
     assert done.returncode == 0, done.stderr
     assert "the fault ended in triton 9.0.dev3+gc3 (probability" in done.stdout.splitlines()[-1]
 
