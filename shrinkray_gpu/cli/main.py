@@ -33,7 +33,9 @@ COMMANDS = {
     "submit": _Place("submit", "submit_command", "Open the project's page for a new issue, filled in with ISSUE.md."),
     "corpus": _Place("corpus", "corpus", "Keep repros as cases: add, list, show."),
     "replay": _Place("replay", "replay_command", "Run the cases of a corpus against this Triton, or against several."),
-    "bisect": _Place("replay", "bisect_command", "The release of Triton that fixed or broke a case."),
+    "bisect": _Place(
+        "bisect", "bisect_command", "The release in which the fault of FILE began or ended, flaky or not."
+    ),
     "sweep": _Place("sweep", "sweep_command", "Which configurations of FILE fault, and how often."),
     "capsule": _Place("capsule", "capsule_command", "What the capture hook left of a fault, reduced elsewhere."),
     "mcp": _Place("mcp_server", "mcp_command", "Serve an agent's host by the Model Context Protocol."),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -71,30 +71,12 @@ def replay_command(words: tuple[str, ...], /, corpus: Path, **given: Any) -> Non
     sys.exit(_replay(corpus, given, words))
 
 
-_OF_BISECTION = ("arch", "pythons", "tritons", "env", "as_json")
-
-
-def _bisect(case: str, **given: Any) -> None:
-    """Find the release of Triton that fixed or broke CASE, a name in ./corpus, by a search over releases that are
-    installed aside.
-
-    Exit codes: 0 found or told why not, 2 usage.
-    """
+def bisect_case(case: str, given: Mapping[str, Any]) -> None:
+    """Tell between which releases of Triton a case of `given["corpus"]` changed."""
     rest = replay_command.make_context("shrink replay", [], parent=click.get_current_context()).params
-    sys.exit(_replay(given.pop("corpus"), {**rest, **given, "sandbox": None, "bisected": case}, ()))
-
-
-bisect_command = OneLineComplaints(
-    "shrink bisect",
-    context_settings=CONTEXT,
-    callback=_bisect,
-    help=_bisect.__doc__,
-    params=[
-        click.Argument(["case"]),
-        click.Option(["--corpus"], type=click.Path(path_type=Path), default=Path("corpus"), help="Default: ./corpus."),
-        *(each for each in replay_command.params if each.name in _OF_BISECTION),
-    ],
-)
+    asked = {name: given[name] for name in ("arch", "tritons", "env", "as_json")}
+    pythons = (given["python"],) if given["python"] else ()
+    sys.exit(_replay(given["corpus"], {**rest, **asked, "pythons": pythons, "sandbox": None, "bisected": case}, ()))
 
 
 def _replay(corpus: Path, given: dict[str, Any], words: tuple[str, ...]) -> int:

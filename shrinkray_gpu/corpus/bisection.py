@@ -1,4 +1,4 @@
-"""`shrink replay --bisect CASE`: between which releases of Triton a case changed, by halving."""
+"""`shrink replay --bisect CASE`: between which releases of Triton a case changed, by few replays."""
 
 from __future__ import annotations
 
@@ -11,12 +11,16 @@ from packaging.version import Version
 from shrinkray_gpu.corpus import environments
 from shrinkray_gpu.corpus.case import Case
 from shrinkray_gpu.corpus.expectation import CaseOutcome, Status
+from shrinkray_gpu.corpus.first_bad import FirstBad
 from shrinkray_gpu.corpus.replay import replay
 from shrinkray_gpu.errors import UsageError
+from shrinkray_gpu.oracle import Answer
 
 OLDEST = Version("3.4")
 """The oldest Triton that the worker knows its way about in."""
 
+CERTAIN = 1 - 1e-9
+"""A replay is as many runs as the case needs: its outcome is taken as it is."""
 Say = Callable[[str], None]
 
 
@@ -47,8 +51,8 @@ def bisect(
 ) -> list[ReleaseStep]:
     """Between which releases of Triton the case changed. `releases` in any order; default: all that pip offers.
 
-    Halves each stretch whose ends differ, so that two changes are found where the middle shows them; releases that
-    cannot run it are left out.
+    Searches each stretch whose ends differ for the release that first does what its end does, so that a change before
+    that one is found, too. Releases that cannot run it are left out.
     """
 
     def ask(release: str) -> CaseOutcome:
@@ -79,21 +83,30 @@ def steps(name: str, releases: Sequence[str], ask: Callable[[str], CaseOutcome])
         raise UsageError(f"no release of Triton that was asked can run {name} here{why}")
 
     def within(stretch: list[str]) -> Iterator[ReleaseStep]:
-        first, last = outcome(stretch[0]), outcome(stretch[-1])
-        if _alike(first, last):
+        if _alike(outcome(stretch[0]), outcome(stretch[-1])):
             return
-        if len(stretch) == 2:
-            yield ReleaseStep(name, stretch[0], str(first), stretch[1], str(last))
-            return
-        middle = len(stretch) // 2
-        if outcome(stretch[middle]).status is Status.CANNOT:
-            yield from within(stretch[:middle] + stretch[middle + 1 :])
-        else:
-            yield from within(stretch[: middle + 1])
-            yield from within(stretch[middle:])
+        before, after = _last_change(stretch, outcome)
+        yield from within(stretch[: stretch.index(before) + 1])
+        yield ReleaseStep(name, before, str(outcome(before)), after, str(outcome(after)))
 
     stretch = left[0] if len(left) == 1 else f"{left[0]} to {left[-1]}"
     return list(within(left)) or [ReleaseStep(name, "", "", stretch, str(outcome(left[-1])))]
+
+
+def _last_change(stretch: Sequence[str], outcome: Callable[[str], CaseOutcome]) -> tuple[str, str]:
+    """The two releases, with none between that can run it, of which the later one does what the end does."""
+    end = outcome(stretch[-1])
+    search = FirstBad(len(stretch) - 1, always=CERTAIN, sightings=1)
+    alike: dict[int, bool] = {}
+    while (version := search.choice()) is not None and version not in alike:
+        said = outcome(stretch[version])
+        if said.status is Status.CANNOT:
+            search.cannot(version)
+        else:
+            alike[version] = _alike(said, end)
+            search.add(version, Answer.FAULTS if alike[version] else Answer.PASSES)
+    before = max(version for version, it_is in alike.items() if not it_is)
+    return stretch[before], stretch[min(version for version in alike if version > before)]
 
 
 def _alike(one: CaseOutcome, other: CaseOutcome) -> bool:

@@ -33,6 +33,8 @@ except importlib.metadata.PackageNotFoundError:
 print(json.dumps([sys.version_info[:2], packages, triton]))
 """
 
+_PEOPLE = {"triton": "Triton"}
+
 
 def home() -> Path:
     """Where environments are kept: `SHRINK_ENVIRONMENTS`, or a folder of the user's cache."""
@@ -41,18 +43,19 @@ def home() -> Path:
     return Path(given) if given else Path(cache) / "shrinkray_gpu" / "environments"
 
 
-def with_triton(version: str, *, python: str, say: Say = lambda text: None) -> str:
+def with_triton(version: str, *, python: str, index: str = "", say: Say = lambda text: None) -> str:
     """The path of an interpreter like `python`, with this Triton: `python` itself if it has that one, else one beside
-    it, into which it is installed where that was not done before.
+    it, into which it is installed where that was not done before. `index`: from this one alone, and then never
+    `python` itself.
 
     Raises UsageError where there is no such Triton for this Python, or nothing can be installed.
     """
     (version,) = in_order([version])
     (major, minor), packages, own_triton = _about(python)
-    if own_triton == version:
+    if own_triton == version and not index:
         return python
     # Another interpreter has another torch, though the Triton be the same.
-    like = hashlib.sha256("\n".join(packages).encode()).hexdigest()[:8]
+    like = hashlib.sha256("\n".join([*packages, *filter(None, [index])]).encode()).hexdigest()[:8]
     folder = home() / f"triton-{version}-python{major}.{minor}-{like}"
     own = folder / "lib" / f"python{major}.{minor}" / "site-packages"
     if (folder / "whole").exists():
@@ -64,7 +67,7 @@ def with_triton(version: str, *, python: str, say: Say = lambda text: None) -> s
             if not (folder / "whole").exists():
                 say(f"installing triton {version} into {folder} ...")
                 try:
-                    _make(folder, own, version, python, packages)
+                    _make(folder, own, version, python, packages, index)
                 except UsageError:
                     shutil.rmtree(folder, ignore_errors=True)
                     raise
@@ -75,14 +78,27 @@ def with_triton(version: str, *, python: str, say: Say = lambda text: None) -> s
     return str(folder / "bin" / "python")
 
 
-def triton_releases(python: str) -> list[str]:
-    """The releases of Triton that this interpreter could install, oldest first. Raises UsageError without an index."""
-    done = _run([python, "-m", "pip", "index", "versions", "triton"], "cannot ask for the releases of Triton")
+def triton_releases(python: str, index: str = "") -> list[str]:
+    """The releases of Triton that this interpreter could install, oldest first; of an `index` that is given (its URL,
+    PEP 503 or 691) pre-releases, too, and that index alone. Raises UsageError without an index."""
+    names = in_order(_offered("triton", python, index))
+    return [name for name in names if index or not Version(name).is_prerelease]
+
+
+def ptxas_releases(python: str) -> list[str]:
+    """The releases of ptxas that could be installed, oldest first. Raises UsageError without an index."""
+    found = [*_offered("nvidia-cuda-nvcc-cu12", python), *_offered("nvidia-cuda-nvcc", python)]
+    return sorted((each for each in set(found) if Version(each) >= Version("12")), key=Version)
+
+
+def _offered(package: str, python: str, index: str = "") -> list[str]:
+    command = [python, "-m", "pip", "index", "versions", package, *(["--pre"] if index else [])]
+    done = _run(command, f"cannot ask for the releases of {_PEOPLE.get(package, package)}", index)
     found = re.search(r"Available versions: (.+)", done)
     if found is None:
-        raise UsageError(f"pip does not say which releases of Triton there are: {done.strip()[:120]!r}")
-    names = in_order(text.strip() for text in found[1].split(","))
-    return [name for name in names if not Version(name).is_prerelease]
+        what = _PEOPLE.get(package, package)
+        raise UsageError(f"pip does not say which releases of {what} there are: {done.strip()[:120]!r}")
+    return [text.strip() for text in found[1].split(",")]
 
 
 def with_ptxas(version: str, *, python: str, say: Say = lambda text: None) -> Path:
@@ -142,11 +158,11 @@ def in_order(versions: Iterable[str]) -> list[str]:
     return [f"{version}.0" if re.fullmatch(r"\d+\.\d+", str(version)) else str(version) for version in sorted(found)]
 
 
-def _make(folder: Path, own: Path, version: str, python: str, packages: list[str]) -> None:
+def _make(folder: Path, own: Path, version: str, python: str, packages: list[str], index: str) -> None:
     shutil.rmtree(folder, ignore_errors=True)
     _run([python, "-m", "venv", "--without-pip", str(folder)], f"cannot make {folder}")
     install = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-deps"]
-    _run([*install, "--target", str(own), f"triton=={version}"], f"cannot install triton {version}")
+    _run([*install, "--target", str(own), f"triton=={version}"], f"cannot install triton {version}", index)
     # Looked into after its own Triton.
     (own / "shrink_base.pth").write_text("".join(f"{path}\n" for path in packages))
     (folder / "whole").touch()
@@ -162,9 +178,11 @@ def _about(python: str) -> tuple[tuple[int, int], list[str], str]:
         raise UsageError(f"{python} is not a Python interpreter: it answered {said.strip()[:80]!r}") from error
 
 
-def _run(command: list[str], failed: str) -> str:
+def _run(command: list[str], failed: str, index: str = "") -> str:
+    """What a command prints. pip, where an `index` is given, looks nowhere else, whatever its settings say."""
+    only = {"PIP_INDEX_URL": index, "PIP_EXTRA_INDEX_URL": index, "PIP_FIND_LINKS": index} if index else {}
     try:
-        done = run_command(command, capture_output=True, text=True)
+        done = run_command(command, capture_output=True, text=True, env={**os.environ, **only})
     except OSError as error:
         raise UsageError(f"{failed}: {error.strerror}") from error
     if done.returncode:

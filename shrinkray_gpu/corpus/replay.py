@@ -97,7 +97,8 @@ def replay(
 class Replayer:
     """The lanes in which cases are run, and the folder of what they write; all of it is gone at the end.
 
-    Thread-safe. Caches are its own: what an earlier Triton compiled must not be found.
+    Thread-safe. Cases run in `cwd`; default: an empty folder. Caches are its own: what an earlier Triton compiled must
+    not be found.
     """
 
     def __init__(
@@ -107,8 +108,10 @@ class Replayer:
         arch: int | None = None,
         jobs: int | None = None,
         environment: Mapping[str, str] | None = None,
+        cwd: Path | None = None,
     ) -> None:
         check_python(python)
+        self._cwd = cwd
         self.place = ReplayEnvironment.of(python, arch, environment or {})
         self.jobs = max(1, jobs or min(cores.usable(), MOST))
         self.environment = {**os.environ, **(environment or {})}
@@ -133,6 +136,19 @@ class Replayer:
             found = CaseConclusion(Status.BROKEN, why)
         name, versions, seconds = self.place.name, self.place.versions, time.monotonic() - started
         return CaseOutcome(**vars(found), case=case, environment=name, versions=versions, seconds=seconds)
+
+    def sighting(self, case: Case) -> Sighting:
+        """What one run of a case shows. Of what it lacks here, or what this release lacks, another would say the same.
+
+        Raises UsageError for a case whose oracle cannot be read."""
+        oracle = case.question()
+        if said := lacking(case, oracle, self.place):
+            return Sighting(Answer.UNKNOWN, said, alike=True)
+        (seen,) = self._sightings(case, oracle, 1)
+        conclusion = conclusion_of(case, [seen])
+        if conclusion.status is Status.CANNOT and seen.answer is Answer.PASSES:
+            return Sighting(Answer.UNKNOWN, conclusion.why, seen.fault, alike=True)
+        return seen
 
     def _conclusion(self, case: Case, runs: int | None) -> CaseConclusion:
         if case.broken:
@@ -196,4 +212,4 @@ class Replayer:
         setup = with_hash_seed(setup)
         mode, jobs = "virtual" if self.place.arch else "fork", 1 if settings else self.jobs
         scratch = Path(setup.scratch)
-        return Pool(Script(scratch / "none.py", cwd=scratch), setup, mode=mode, jobs=jobs, seconds=SECONDS)
+        return Pool(Script(scratch / "none.py", cwd=self._cwd or scratch), setup, mode=mode, jobs=jobs, seconds=SECONDS)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import random
 from pathlib import Path
 
 import pytest
 
 from shrinkray_gpu.corpus.bisection import ReleaseStep, steps
+from shrinkray_gpu.corpus.case import Case
 from shrinkray_gpu.corpus.expectation import CaseOutcome, Status
 from shrinkray_gpu.errors import UsageError
 from tests.corpus.making import case, outcome
@@ -18,8 +20,8 @@ SIGNS = {"F": Status.FAULTS, ".": Status.FIXED, "C": Status.CHANGED, "~": Status
 class History:
     """What each release does, a sign each, and which were asked."""
 
-    def __init__(self, folder: Path, signs: str) -> None:
-        self.case, self.signs, self.asked = case(folder), signs, list[str]()
+    def __init__(self, folder: Path, signs: str, of: Case | None = None) -> None:
+        self.case, self.signs, self.asked = of or case(folder), signs, list[str]()
 
     def __call__(self, release: str) -> CaseOutcome:
         self.asked.append(release)
@@ -48,6 +50,23 @@ def found(history: History) -> list[tuple[str, str]]:
 )
 def test_the_releases_between_which_it_changed(tmp_path: Path, signs: str, changes: list[tuple[str, str]]) -> None:
     assert found(History(tmp_path, signs)) == changes
+
+
+def test_whatever_the_history_each_change_told_is_one(tmp_path: Path) -> None:
+    rng = random.Random(3)
+    lookup = case(tmp_path)
+    for _ in range(300):
+        signs = "".join(rng.choice("F.C~-") for _ in RELEASES)
+        history = History(tmp_path, signs, lookup)
+        if set(signs) == {"-"}:
+            continue
+        for step in steps("lookup", RELEASES, history):
+            if step.before:
+                before, after = RELEASES.index(step.before), RELEASES.index(step.after)
+                assert before < after and step.was != step.now
+                assert {step.before, step.after} <= set(history.asked)
+                assert "-" not in signs[before] + signs[after]
+        assert len(history.asked) == len(set(history.asked))
 
 
 def test_few_are_asked(tmp_path: Path) -> None:

@@ -1,0 +1,220 @@
+"""The command `shrink bisect FILE --good V --bad V`: the release in which a fault began, or ended."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import click
+
+from shrinkray_gpu.cli.module import TakesProgram
+from shrinkray_gpu.cli.replay import bisect_case
+from shrinkray_gpu.cli.words import (
+    CONTEXT,
+    architecture,
+    chosen_python,
+    narrator,
+    print_answer,
+    releases,
+    running,
+    settings,
+)
+from shrinkray_gpu.corpus import environments
+from shrinkray_gpu.corpus.case import MachineNeeds
+from shrinkray_gpu.device import gpus
+from shrinkray_gpu.errors import NotReproduced, UsageError
+from shrinkray_gpu.events import SCHEMA
+from shrinkray_gpu.oracle import parse
+from shrinkray_gpu.questions.bisect import Bisected, ReleaseHistory, bisect_program, history_of
+from shrinkray_gpu.questions.bisect.answer_log import AnswerLog, answer_log
+from shrinkray_gpu.questions.bisect.git_script import git_script
+from shrinkray_gpu.questions.bisect.release_runs import ReleasePlace, ReleaseRuns
+from shrinkray_gpu.reduction.program import read_program
+
+RUNS = 100
+"""Of one release, at most. A fault that shows in 5 % of the runs is missed by all with a probability of 0.6 %."""
+NOT_FOUND = 3
+
+
+class _Bisect(TakesProgram):
+    interrupted = "interrupted; every answer so far is kept. The same command goes on with them"
+
+
+@click.command("shrink bisect", cls=_Bisect, context_settings=CONTEXT)
+@click.argument("file", type=click.Path(path_type=Path), required=False)
+@click.argument("args", nargs=-1)
+@click.option("--good", metavar="V", help="A release that does not show the fault; older or newer than the bad one.")
+@click.option("--bad", metavar="V", help="A release that shows it.")
+@click.option(
+    "--over", type=click.Choice(["triton", "ptxas"]), default="triton", show_default=True, help="Releases of what."
+)
+@click.option(
+    "--triton", "tritons", metavar="V,V,...", help="Search these releases of Triton only. Default: all of the index."
+)
+@click.option("--index", metavar="URL", help="Take Triton from this package index alone (PEP 503), nightlies too.")
+@click.option(
+    "--oracle",
+    multiple=True,
+    metavar="SPEC",
+    help="What counts as the fault; repeatable, all must hold. Default: what FILE shows with the bad release.",
+)
+@click.option("--reject", multiple=True, metavar="SPEC", help="What does not count; repeatable.")
+@click.option(
+    "--confidence",
+    type=click.FloatRange(0.5, 1, max_open=True),
+    metavar="P",
+    default=0.95,
+    show_default=True,
+    help="Below this probability no release is named.",
+)
+@click.option(
+    "--runs", type=click.IntRange(1), metavar="N", default=RUNS, show_default=True, help="Of one release at most."
+)
+@running("all runs", each="a run", default="120")
+@click.option("--restart", is_flag=True, help="Forget the answers of an earlier search.")
+@click.option("--print-script", is_flag=True, help="Print a script for git bisect run, and end. Takes --build, --rate.")
+@click.option("--build", metavar="COMMAND", help="What the script builds a commit with. Default: nothing.")
+@click.option(
+    "--rate",
+    type=click.FloatRange(0, 1, min_open=True),
+    metavar="P",
+    default=1.0,
+    show_default=True,
+    help="For the script: in how many of its runs a bad commit shows the fault.",
+)
+@click.option("--corpus", type=click.Path(path_type=Path), default=Path("corpus"), help="Of CASE. Default: ./corpus.")
+@click.option("--json", "as_json", is_flag=True, help="Print everything as JSON, and nothing else.")
+def bisect_command(file: Path | None, args: tuple[str, ...], **given: Any) -> None:
+    """Find the release in which the fault of FILE began, between --good and --bad, or ended, where --good is newer.
+
+    Each run may show the fault, pass, or tell nothing: another fault is neither good nor bad. The next run is the one
+    that tells most for its price, and a release is named once its probability is --confidence. Answers are kept in
+    <stem>.bisect; the same command goes on with them.
+
+    `shrink bisect CASE` tells between which releases a case of ./corpus changed.
+
+    Exit codes: 0 found, 2 usage, or an end is not what it is said to be, 3 not found to the confidence.
+    """
+    if file is None:
+        raise UsageError("which file? Usage: shrink bisect FILE --good V --bad V [options] [ARGS...]")
+    if not (given["good"] or given["bad"] or given["print_script"] or file.suffix == ".py"):
+        return bisect_case(os.fspath(file), given)
+    read_program(file)
+    for spec in (*given["oracle"], *given["reject"]):
+        parse(spec, folder=Path.cwd())
+    if given["reject"] and not given["oracle"]:
+        raise UsageError("--reject takes something from what --oracle asks for: give that, too")
+    if given["print_script"]:
+        return click.echo(git_script(file, args, given), nl=False)
+    if not (given["good"] and given["bad"]):
+        missing = "--bad" if given["good"] else "--good"
+        raise UsageError(f"between which releases? Give {missing} V, too: --good one without the fault, --bad one with")
+    if given["over"] == "ptxas" and (given["index"] or given["tritons"]):
+        raise UsageError("--index and --triton are for --over triton: leave them out")
+    if not _search(file, args, given):
+        sys.exit(NOT_FOUND)
+
+
+def _search(file: Path, args: tuple[str, ...], given: Mapping[str, Any]) -> bool:
+    say = narrator(given["as_json"])
+    place = ReleasePlace(
+        given["over"],
+        chosen_python(given["python"], file, say),
+        architecture(given["arch"]),
+        settings(given["env"]),
+        (given["cwd"] or Path.cwd()).absolute(),
+        given["index"] or "",
+    )
+    question = {
+        "file": hashlib.sha256(file.read_bytes()).hexdigest(),
+        **{name: given[name] for name in ("good", "bad", "over", "tritons", "index", "timeout")},
+        "oracle": [*given["oracle"]],
+        "reject": [*given["reject"]],
+        "args": [*args],
+        "arch": place.arch,
+        "environment": dict(place.environment),
+        "cwd": str(place.cwd),
+        "python": place.python,
+    }
+    with answer_log(file.with_name(f"{file.stem}.bisect"), question, restart=given["restart"]) as log:
+        history, oracle = _begun(log) or _begin(log, file, args, given, place, question, say)
+        program = Bisected(
+            folder=file.parent,
+            title=file.name,
+            klass="",
+            mechanism="",
+            oracle=oracle,
+            reject=given["reject"],
+            argv=args,
+            timeout=given["timeout"] or 0.0,
+            needs=MachineNeeds(gpu=place.arch is None and gpus.present()),
+            file=file,
+        )
+        with ReleaseRuns(program, place, say) as runs:
+            bisection = bisect_program(
+                history, runs, log, confidence=given["confidence"], most_runs=given["runs"], say=say
+            )
+    say.close()
+    if given["as_json"]:
+        print_answer({"schema": SCHEMA, **bisection.to_json()})
+    else:
+        click.echo(f"{bisection.table()}\n{bisection.verdict()}")
+    return bisection.found
+
+
+def _begun(log: AnswerLog) -> tuple[ReleaseHistory, tuple[str, ...]] | None:
+    """What an earlier search found out at its beginning."""
+    if not log.begun:
+        return None
+    return ReleaseHistory(log.begun["over"], tuple(log.begun["releases"])), tuple(log.begun["spec"])
+
+
+def _begin(
+    log: AnswerLog,
+    file: Path,
+    args: tuple[str, ...],
+    given: Mapping[str, Any],
+    place: ReleasePlace,
+    question: Mapping[str, Any],
+    say: Callable[[str], None],
+) -> tuple[ReleaseHistory, tuple[str, ...]]:
+    if place.package == "ptxas":
+        offered = environments.ptxas_releases(place.python)
+    else:
+        offered = releases(given["tritons"]) or environments.triton_releases(place.python, place.index)
+    history = history_of(place.package, given["good"], given["bad"], offered=offered)
+    count, ends = len(history.releases), (history.releases[0], history.releases[-1])
+    say(f"searching {count} releases of {place.package}, from the good {ends[0]} to the bad {ends[1]}")
+    oracle = given["oracle"] or (_adopted(file, args, given, place, history.releases[-1], say),)
+    log.begin({**question, "releases": [*history.releases], "spec": [*oracle]})
+    return history, oracle
+
+
+def _adopted(
+    file: Path,
+    args: tuple[str, ...],
+    given: Mapping[str, Any],
+    place: ReleasePlace,
+    bad: str,
+    say: Callable[[str], None],
+) -> str:
+    """The fault that FILE shows with the bad release. Raises UsageError where it shows none."""
+    from shrinkray_gpu.job.reduce import check
+    from shrinkray_gpu.options import Options
+
+    python, environment = place.interpreter(bad, say)
+    options = Options(
+        python=python, arch=place.arch, argv=args, environment=environment, cwd=place.cwd, timeout=given["timeout"]
+    )
+    try:
+        spec = check(file, options, say=say)
+    except NotReproduced as error:
+        raise UsageError(
+            f"the bad end is not bad: {place.package} {bad}: {error}. Name another release by --bad"
+        ) from error
+    say(f"the fault: {spec}")
+    return spec

@@ -1,0 +1,87 @@
+"""What the releases answered, in `<stem>.bisect/journal.jsonl` as it comes: a search that was killed goes on from it.
+
+The first line is the question. Each line ends with a checksum, and what a kill left of the last one is cut off.
+"""
+
+from __future__ import annotations
+
+import fcntl
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import IO, Any
+
+from shrinkray_gpu.errors import UsageError
+from shrinkray_gpu.oracle import Answer, Fault
+from shrinkray_gpu.questions.bisect.release_runs import ReleaseAnswer
+from shrinkray_gpu.reduction.journal_lines import unsealed, write_line
+
+FILE = "journal.jsonl"
+
+
+@dataclass(frozen=True)
+class AnswerLog:
+    """Open and locked. `earlier` are the answers that were there already, by release, in order; `begun` is the question
+    that they answer, and empty where there is none."""
+
+    path: Path
+    begun: Mapping[str, Any]
+    earlier: tuple[tuple[str, ReleaseAnswer], ...]
+    log: IO[bytes]
+
+    def begin(self, question: Mapping[str, Any]) -> None:
+        write_line(self.log, {"question": question})
+
+    def add(self, release: str, said: ReleaseAnswer) -> None:
+        line: dict[str, Any] = {"release": release, "answer": said.answer.value, "why": said.why}
+        if said.fault is not None:
+            line["fault"] = asdict(said.fault)
+        write_line(self.log, line)
+
+
+@contextmanager
+def answer_log(folder: Path, question: Mapping[str, Any], *, restart: bool) -> Iterator[AnswerLog]:
+    """The log of this question in the folder. An earlier one may know more of it: what was found out at its beginning.
+
+    Raises UsageError where it cannot be written, another command writes it, or it is of another question.
+    """
+    path = folder / FILE
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        log = open(path, "ab+", buffering=0)  # noqa: SIM115 (closed below)
+    except OSError as error:
+        raise UsageError(f"cannot write {path}: {error.strerror}. Copy FILE to a folder that can be written") from error
+    with log:
+        try:
+            fcntl.flock(log, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            raise UsageError(f"another shrink bisect works in {folder}: wait for its end, or stop it") from error
+        if restart:
+            log.truncate(0)
+        yield _read(path, question, log)
+
+
+def _read(path: Path, question: Mapping[str, Any], log: IO[bytes]) -> AnswerLog:
+    log.seek(0)
+    data = log.read()
+    *whole, torn = data.split(b"\n")
+    if torn:
+        log.truncate(len(data) - len(torn))
+    if not whole:
+        return AnswerLog(path, {}, (), log)
+    lines = [unsealed(line) for line in whole]
+    begun = (lines[0] or {}).get("question", {})
+    other = [name for name, value in question.items() if begun.get(name) != value]
+    if other:
+        raise UsageError(
+            f"{path} is of another question ({', '.join(other)} changed): --restart forgets it and begins anew"
+        )
+    told = [line for line in lines[1:] if line is not None]
+    return AnswerLog(path, begun, tuple((line["release"], _answer(line)) for line in told), log)
+
+
+def _answer(line: Mapping[str, Any]) -> ReleaseAnswer:
+    given = line.get("fault")
+    fault = Fault(**{each.name: given[each.name] for each in fields(Fault) if each.name in given}) if given else None
+    return ReleaseAnswer(Answer(line["answer"]), line["why"], fault=fault)

@@ -1,0 +1,183 @@
+"""The search through a history of releases: choose, run, write down, tell; until one change has the confidence."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from shrinkray_gpu.corpus.first_bad import ALWAYS, SURE, FirstBad
+from shrinkray_gpu.errors import UsageError
+from shrinkray_gpu.oracle import Answer
+from shrinkray_gpu.questions.bisect.answer_log import AnswerLog
+from shrinkray_gpu.questions.bisect.history import ReleaseHistory
+from shrinkray_gpu.questions.bisect.release_runs import ReleaseAnswer, ReleaseRuns
+
+Say = Callable[[str], None]
+SURE_RUNS = 10
+"""Of a bad end without its fault, where the compiled code decides."""
+_COUNTS = ("faults", "passes", "other")
+FIRST_RUN = 10.0
+"""What the first run of a release costs, in runs: it is downloaded, and a lane starts with it."""
+
+
+@dataclass(frozen=True)
+class Bisection:
+    """What a search came to."""
+
+    history: ReleaseHistory
+    search: FirstBad
+    unfit: dict[str, str]
+    """Releases without an answer, and why."""
+
+    @property
+    def found(self) -> bool:
+        return self.search.found() is not None
+
+    def verdict(self) -> str:
+        """One line."""
+        found = self.search.found()
+        if found is not None:
+            said = f"{self.history.change_words(found)} (probability {found.probability:.3f})"
+            if len(self.history.change(found)) > 1:
+                said += ": none of the releases that would tell them apart gives an answer"
+            return said
+        left = self.search.range_left()
+        best = self.search.suspects()[0]
+        return (
+            f"not found to the confidence of {self.search.confidence}: it is "
+            f"{self.history.range_words(left)} (probability {left.probability:.3f}); the likeliest is that "
+            f"{self.history.change_words(best)} ({best.probability:.3f})"
+        )
+
+    def rows(self) -> list[dict[str, Any]]:
+        """A row a release, the oldest first: what its runs showed, and the probability that the change came with it."""
+        versions = self.history.releases
+        chances = self.search.probabilities()
+        if self.history.backwards:
+            chances = [*chances[1:], 0.0]  # a fix came with the release after
+        rows = [
+            {
+                "release": release,
+                **dict(zip(_COUNTS, self.search.runs(index))),
+                "no answer": self.unfit.get(release, ""),
+                "probability": chances[index],
+            }
+            for index, release in enumerate(versions)
+        ]
+        return rows[::-1] if self.history.backwards else rows
+
+    def table(self) -> str:
+        """The releases that were run, and those that may have brought the change, for people."""
+        told = [row for row in self.rows() if row["no answer"] or any(row[name] for name in _COUNTS)]
+        told = [row for row in self.rows() if row in told or row["probability"] >= 0.001]
+        lines = [(self.history.package, *_COUNTS, "probability")]
+        lines += [
+            (row["release"], *(str(row[name] or "-") for name in _COUNTS), f"{row['probability']:.3f}") for row in told
+        ]
+        widths = [max(map(len, column)) for column in zip(*lines)]
+        notes = ["", *(row["no answer"] and f"no answer: {row['no answer']}" for row in told)]
+        table = ["  ".join([*map(str.ljust, line, widths), note]).rstrip() for line, note in zip(lines, notes)]
+        left = len(self.history.releases) - len(told)
+        return "\n".join([*table, *([f"and {left} more, not run, each below 0.001"] if left else [])])
+
+    def to_json(self) -> dict[str, Any]:
+        found = self.search.found()
+        return {
+            "package": self.history.package,
+            "found": self.found,
+            "verdict": self.verdict(),
+            "kind": "ended" if self.history.backwards else "began",
+            "change": list(self.history.change(found)) if found else [],
+            "probability": found.probability if found else None,
+            "confidence": self.search.confidence,
+            "releases": self.rows(),
+        }
+
+
+def bisect_program(
+    history: ReleaseHistory, runs: ReleaseRuns, log: AnswerLog, *, confidence: float, most_runs: int, say: Say
+) -> Bisection:
+    """Search the history, beginning with what the log has. No release gets more than `most_runs` runs that tell.
+
+    Raises UsageError where the bad end does not show the fault, the good end does, or one of both cannot be run.
+    """
+    sure = runs.place.arch is not None
+    search = FirstBad(len(history.releases) - 1, confidence=confidence, always=SURE if sure else ALWAYS)
+    unfit: dict[str, str] = {}
+    bisection = Bisection(history, search, unfit)
+    bound = False
+
+    def take(release: str, said: ReleaseAnswer) -> None:
+        nonlocal bound
+        version = history.releases.index(release)
+        if said.final and said.answer is Answer.UNKNOWN:
+            search.cannot(version)
+        else:
+            search.add(version, said.answer)
+        if not search.can_answer(version):
+            unfit[release] = said.why
+        if said.answer is Answer.FAULTS and said.fault is not None and not bound:
+            runs.bind(said.fault)
+            bound = True
+
+    for release, said in log.earlier:
+        take(release, said)
+    if log.earlier:
+        say(f"going on with {len(log.earlier)} answers of {log.path}")
+    while (version := search.choice(FIRST_RUN)) is not None and _is_worth_it(search, version, most_runs, sure):
+        release = history.releases[version]
+        say(f"running it with {history.package} {release} ...")
+        said = runs.run(release)
+        if not said.final:  # what cannot be installed now may be at hand when the search goes on
+            log.add(release, said)
+        take(release, said)
+        say(f"  {history.package} {release}: {_word(said)}{_standing(bisection)}")
+    _check_ends(bisection, most_runs)
+    return bisection
+
+
+def _is_worth_it(search: FirstBad, version: int, most_runs: int, sure: bool) -> bool:
+    """A bad end that never shows its fault is asked no more: soon, where chance most likely has no part in it."""
+    faults, passes, silent = search.runs(version)
+    most = min(SURE_RUNS, most_runs) if sure and version == search.last and not faults else most_runs
+    return faults + passes + silent < most
+
+
+def _check_ends(bisection: Bisection, most_runs: int) -> None:
+    """Both ends must be what the user says. Raises UsageError."""
+    history, search = bisection.history, bisection.search
+    good, bad = (f"{history.package} {history.releases[end]}" for end in (0, -1))
+    for version, name, option in ((search.last, bad, "--bad"), (0, good, "--good")):
+        if not search.can_answer(version):
+            why = bisection.unfit[history.releases[version]]
+            raise UsageError(
+                f"the {option[2:]} end cannot be run here: {name}: {why}. Name another release by {option}"
+            )
+    faults, passes, _ = search.runs(search.last)
+    if not faults:
+        raise UsageError(
+            f"the bad end is not bad: none of {passes} runs of {bad} showed the fault. Name another release by --bad"
+            + (", or allow more runs by --runs" if passes >= most_runs else "")
+        )
+    found = search.found()
+    if found is not None and found.first == 0 or search.runs(0)[0]:
+        raise UsageError(
+            f"the good end is not good: {search.runs(0)[0]} of {sum(search.runs(0))} runs of {good} showed the fault. "
+            "Name another release by --good"
+        )
+
+
+def _word(said: ReleaseAnswer) -> str:
+    if said.answer is Answer.UNKNOWN:
+        return f"{'no answer' if said.final else 'tells nothing'} ({said.why})"
+    return f"{said.answer.value} ({said.why})" if said.why else said.answer.value
+
+
+def _standing(bisection: Bisection) -> str:
+    """How far the search is, once both ends have answered."""
+    search, history = bisection.search, bisection.history
+    if not search.runs(0)[1] or search.runs(search.last)[0] < search.sightings:
+        return ""
+    best = search.suspects()[0]
+    return f"; likeliest: {history.change_words(best)} ({best.probability:.2f})"

@@ -1,0 +1,64 @@
+"""A script for `git bisect run`, which builds each commit and asks `shrink check` whether it shows the fault."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from shrinkray_gpu.errors import UsageError
+from shrinkray_gpu.oracle.statistics import clean_runs
+
+USUAL_STEPS = 12
+"""Commits that a bisection tries, of 4,096."""
+_TEXT = """\
+#!/bin/sh
+# For git bisect run, in the repository whose commits are searched:
+#     git bisect start BAD GOOD && git bisect run sh THIS_SCRIPT
+# A commit that does not build, or with which {name} cannot be judged, is skipped (125).
+# A commit is good if {runs} run{s} of {name} do not show the fault, and one more shows no other.
+{build} || exit 125
+run=0
+while [ "$run" -lt {runs} ]; do
+    {check}
+    code=$?
+    case $code in
+        0) exit 1 ;; # it shows the fault: bad
+        3) ;;
+        130) exit 255 ;; # Ctrl-C: ends the bisection
+        *) exit 125 ;;
+    esac
+    run=$((run + 1))
+done
+{check_any} && exit 125 # it shows another fault: neither good nor bad
+exit 0
+"""
+
+
+def git_script(file: Path, args: tuple[str, ...], given: Mapping[str, Any]) -> str:
+    """The text. Raises UsageError where no fault is named: git needs one question for all commits.
+
+    A fault that shows in a part of the runs (`rate`) is looked for so often that all commits of a usual
+    bisection together are judged rightly with the confidence asked for."""
+    if not given["oracle"]:
+        raise UsageError("which fault? --print-script needs --oracle SPEC, as shrink check tells it of a bad commit")
+    runs = clean_runs(given["rate"], (1 - given["confidence"]) / USUAL_STEPS)
+    words = [sys.executable, "-m", "shrinkray_gpu", "check", os.path.abspath(file), "--quiet"]
+    words += [word for value in given["env"] for word in ("--env", value)]
+    for name in ("arch", "python", "cwd", "timeout"):
+        if given[name] is not None:
+            words += [f"--{name}", os.path.abspath(given[name]) if name == "cwd" else str(given[name])]
+    fault = [word for name in ("oracle", "reject") for value in given[name] for word in (f"--{name}", value)]
+    rest = ["--", *args] if args else []
+    build = f"sh -c {shlex.quote(given['build'])}" if given["build"] else "true"
+    return _TEXT.format(
+        name=file.name,
+        runs=runs,
+        s="s" * (runs != 1),
+        build=build,
+        check=shlex.join([*words, *fault, *rest]),
+        check_any=shlex.join([*words, *rest]),
+    )

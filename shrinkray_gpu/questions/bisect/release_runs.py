@@ -1,0 +1,114 @@
+"""One run of the program with one release, and what it says of where the fault began."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from types import TracebackType
+
+from shrinkray_gpu.corpus import environments
+from shrinkray_gpu.corpus.case import Case
+from shrinkray_gpu.corpus.replay import Replayer
+from shrinkray_gpu.corpus.sighting import Sighting
+from shrinkray_gpu.errors import UsageError
+from shrinkray_gpu.oracle import Answer, Fault
+
+Say = Callable[[str], None]
+OPEN = 3
+"""Releases whose lanes stay open: the search goes to and fro between few."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Bisected(Case):
+    """A program as a case that no folder tells of."""
+
+    file: Path
+
+    @property
+    def name(self) -> str:
+        return self.file.stem
+
+    @property
+    def repro(self) -> Path:
+        return self.file
+
+
+@dataclass(frozen=True)
+class ReleaseAnswer:
+    """What a run of a release says. `final`: no other run of this release would say more."""
+
+    answer: Answer
+    why: str
+    final: bool = False
+    fault: Fault | None = None
+
+
+@dataclass(frozen=True)
+class ReleasePlace:
+    """Where releases are run. `package` is triton or ptxas; ptxas runs below the Triton of `python`."""
+
+    package: str
+    python: str
+    arch: int | None
+    environment: Mapping[str, str]
+    cwd: Path
+    index: str = ""
+
+    def interpreter(self, release: str, say: Say) -> tuple[str, Mapping[str, str]]:
+        """The interpreter with this release, and its environment; installed where that was not done before. Raises
+        UsageError."""
+        if self.package == "ptxas":
+            tool = environments.with_ptxas(release, python=self.python, say=say)
+            return self.python, {**self.environment, "TRITON_PTXAS_PATH": str(tool)}
+        return environments.with_triton(release, python=self.python, index=self.index, say=say), self.environment
+
+
+class ReleaseRuns:
+    """Runs of one program with any release. The lanes of the last few stay open until the end."""
+
+    def __init__(self, program: Bisected, place: ReleasePlace, say: Say) -> None:
+        self.program, self.place, self._say = program, place, say
+        self._lanes: dict[str, Replayer] = {}
+        """The one used last is at the end."""
+
+    def __enter__(self) -> ReleaseRuns:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        for release in [*self._lanes]:
+            self._close(release)
+
+    def bind(self, fault: Fault) -> None:
+        """From now on only this fault counts."""
+        self.program = replace(self.program, fault=fault)
+
+    def run(self, release: str) -> ReleaseAnswer:
+        """One run. A release that cannot be installed, and a program that cannot run with it, is an answer, too."""
+        try:
+            seen = self._replayer(release).sighting(self.program)
+        except UsageError as error:
+            return ReleaseAnswer(Answer.UNKNOWN, str(error), final=True)
+        return answer_of(seen, sure=self.place.arch is not None)
+
+    def _replayer(self, release: str) -> Replayer:
+        if release not in self._lanes:
+            python, environment = self.place.interpreter(release, self._say)
+            for oldest in [*self._lanes][: max(0, len(self._lanes) - OPEN + 1)]:
+                self._close(oldest)
+            self._lanes[release] = Replayer(
+                python=python, arch=self.place.arch, jobs=1, environment=environment, cwd=self.place.cwd
+            )
+        self._lanes[release] = self._lanes.pop(release)
+        return self._lanes[release]
+
+    def _close(self, release: str) -> None:
+        self._lanes.pop(release).close()
+
+
+def answer_of(seen: Sighting, *, sure: bool) -> ReleaseAnswer:
+    """Only a run that ends well speaks for a good release. One that shows another fault is neither good nor bad: it may
+    have come before the fault that is looked for. `sure`: the compiled code decides, and a second run says the same."""
+    if seen.answer is Answer.PASSES and seen.fault is not None:
+        return ReleaseAnswer(Answer.UNKNOWN, f"another fault: {seen.fault}", final=sure)
+    return ReleaseAnswer(seen.answer, seen.why, final=seen.alike, fault=seen.fault)

@@ -1,0 +1,176 @@
+"""`shrink bisect FILE` from end to end: real wheels of an index, real environments, real runs on the virtual GPU."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from tests.questions.bisect.wheels import index
+
+pytest.importorskip("triton")
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("bisect")]
+
+SURE = """\
+import triton
+
+if triton.BUILD == 4:
+    raise OSError("another fault")
+if triton.BUILD >= 6:
+    {}["gone"]
+"""
+FLAKY = """\
+import os, sys
+import triton
+
+turns = int.from_bytes(os.urandom(2), "big")
+if triton.BUILD >= 3 and turns % 2:
+    {}["gone"]
+"""
+
+
+@dataclass(frozen=True)
+class Releases:
+    """Builds 1 to 8, each a nightly of its own. Build 7 has a wheel that cannot be read."""
+
+    folder: Path
+    url: str
+
+    def command(self, file: Path, *words: str) -> list[str]:
+        return [sys.executable, "-m", "shrinkray_gpu", "bisect", str(file), "--index", self.url, "--arch", "sm_90",
+                "--oracle", "exception:KeyError", *words]  # fmt: skip
+
+    @property
+    def environment(self) -> dict[str, str]:
+        return {**os.environ, "SHRINK_ENVIRONMENTS": str(self.folder / "environments")}
+
+    def bisect(self, file: Path, *words: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            self.command(file, *words), capture_output=True, text=True, env=self.environment, timeout=240
+        )
+
+
+@pytest.fixture(scope="module")
+def releases(tmp_path_factory: pytest.TempPathFactory) -> Releases:
+    folder = tmp_path_factory.mktemp("releases")
+    url = index(folder / "index", {f"9.0.dev{build}+gc{build}": build for build in range(1, 9)})
+    (folder / "index" / "triton" / "triton-9.0.dev7+gc7-py3-none-any.whl").write_text("no wheel")
+    return Releases(folder, url)
+
+
+@pytest.fixture
+def program(tmp_path: Path) -> Path:
+    path = tmp_path / "failing.py"
+    path.write_text(SURE)
+    return path
+
+
+def test_the_release_in_which_a_fault_began(releases: Releases, program: Path) -> None:
+    done = releases.bisect(program, "--good", "9.0.dev1", "--bad", "gc8")
+    assert done.returncode == 0, done.stderr
+    assert "the fault began in triton 9.0.dev6+gc6 (probability 0." in done.stdout.splitlines()[-1]
+    assert "  triton 9.0.dev8+gc8: faults (it ends in KeyError: 'gone')" in done.stderr
+    again = releases.bisect(program, "--good", "9.0.dev1", "--bad", "gc8", "--json")
+    told = json.loads(again.stdout)
+    assert (again.returncode, told["found"], told["kind"], told["change"]) == (0, True, "began", ["9.0.dev6+gc6"])
+    assert sum(row["probability"] for row in told["releases"]) == pytest.approx(1, abs=0.001)
+
+
+def test_another_fault_and_a_wheel_that_cannot_be_installed_are_no_answer(releases: Releases, program: Path) -> None:
+    program.write_text(SURE.replace("BUILD >= 6", "BUILD >= 5"))
+    done = releases.bisect(program, "--good", "9.0.dev3", "--bad", "gc6")
+    assert done.returncode == 0, done.stderr
+    assert "the fault began in one of triton 9.0.dev4+gc4, 9.0.dev5+gc5 (probability" in done.stdout
+    assert "no answer: another fault: python fault: OSError: another fault" in done.stdout
+    program.write_text(SURE.replace("BUILD >= 6", "BUILD >= 8"))
+    done = releases.bisect(program, "--good", "9.0.dev6", "--bad", "gc8", "--restart")
+    assert "the fault began in one of triton 9.0.dev7+gc7, 9.0.dev8+gc8" in done.stdout
+    assert "no answer: cannot install triton 9.0.dev7+gc7" in done.stdout
+
+
+def test_the_release_in_which_it_ended(releases: Releases, program: Path) -> None:
+    program.write_text(SURE.replace("BUILD >= 6", "BUILD < int(open('until.txt').read())"))
+    (program.parent / "until.txt").write_text("3")
+    done = releases.bisect(program, "--good", "9.0.dev5", "--bad", "9.0.dev1", "--cwd", str(program.parent))
+    assert done.returncode == 0, done.stderr
+    assert "the fault ended in triton 9.0.dev3+gc3 (probability" in done.stdout.splitlines()[-1]
+
+
+@pytest.mark.parametrize(
+    ("good", "bad", "told"),
+    [
+        ("gc6", "gc8", "the good end is not good: 1 of 1 runs of triton 9.0.dev6+gc6 showed the fault. Name another"),
+        ("gc1", "gc3", "the bad end is not bad: none of 10 runs of triton 9.0.dev3+gc3 showed the fault. Name another"),
+        ("gc1", "gc7", "the bad end cannot be run here: triton 9.0.dev7+gc7: cannot install triton 9.0.dev7+gc7"),
+        ("gc4", "gc6", "the good end cannot be run here: triton 9.0.dev4+gc4: another fault"),
+        ("gc1", "9.1", "--bad 9.1: no triton 9.1 can be installed here; near it there are 9.0.dev7+gc7, 9.0.dev8+gc8"),
+    ],
+)
+def test_ends_that_are_not_what_they_are_said_to_be(
+    releases: Releases, program: Path, good: str, bad: str, told: str
+) -> None:
+    done = releases.bisect(program, "--good", good, "--bad", bad)
+    assert done.returncode == 2 and told in done.stderr.splitlines()[-1] and done.stdout == "", done.stderr
+
+
+def test_ctrl_c_loses_nothing(releases: Releases, program: Path) -> None:
+    words = ("--good", "9.0.dev1", "--bad", "gc8")
+    with subprocess.Popen(
+        releases.command(program, *words), env=releases.environment, text=True, stderr=subprocess.PIPE
+    ) as running:
+        assert running.stderr is not None
+        answers = 0
+        for line in running.stderr:
+            answers += line.startswith("  triton ")
+            if answers == 2:
+                break
+        running.send_signal(signal.SIGINT)
+        left = running.stderr.read()
+    assert running.returncode == 130 and "every answer so far is kept" in left
+    done = releases.bisect(program, *words)
+    first = next(line for line in done.stderr.splitlines() if line.startswith("going on with"))
+    assert int(first.split()[3]) >= 2 and first.endswith("failing.bisect/journal.jsonl"), done.stderr
+    assert done.returncode == 0 and "the fault began in triton 9.0.dev6+gc6" in done.stdout
+
+
+def test_without_an_oracle_the_fault_of_the_bad_release_is_taken(releases: Releases, program: Path) -> None:
+    command = releases.command(program, "--good", "gc5", "--bad", "gc6")
+    at = command.index("--oracle")
+    done = subprocess.run(
+        command[:at] + command[at + 2 :], capture_output=True, text=True, env=releases.environment, timeout=240
+    )
+    assert done.returncode == 0 and "the fault began in triton 9.0.dev6+gc6" in done.stdout, done.stderr
+
+
+def test_a_flaky_fault_is_not_named_without_the_confidence(releases: Releases, program: Path) -> None:
+    program.write_text(FLAKY)
+    words = ("--good", "gc1", "--bad", "gc6", "--confidence", "0.999999999")
+    done = releases.bisect(program, *words, "--runs", "12")
+    if done.returncode == 2:  # twelve runs without the fault: one in 4,096
+        assert "is not bad" in done.stderr
+        return
+    assert done.returncode == 3, done.stderr
+    assert "not found to the confidence of 0.999999999: it is between triton" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        ([], "between which releases? Give --good V, too"),
+        (["--good", "1"], "between which releases? Give --bad V, too"),
+        (["--good", "1", "--bad", "2", "--reject", "nan"], "give that, too"),
+        (["--good", "1", "--bad", "2", "--over", "ptxas", "--index", "x"], "are for --over triton"),
+        (["--good", "1", "--bad", "2", "--oracle", "regex:("], "regex:("),
+        (["--good", "1", "--bad", "2", "--confidence", "0.2"], "--confidence"),
+    ],
+)
+def test_what_it_refuses(program: Path, words: list[str], told: str) -> None:
+    command = [sys.executable, "-m", "shrinkray_gpu", "bisect", str(program), *words]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 2 and told in done.stderr and len(done.stderr.splitlines()) == 1, done.stderr

@@ -1,0 +1,116 @@
+"""The script for `git bisect run`, run by git on a repository whose commits decide what a program does."""
+
+from __future__ import annotations
+
+import os
+import random
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from shrinkray_gpu.questions.bisect.git_script import git_script
+
+FAILING = """\
+import sys
+
+sys.path.insert(0, {repository!r})
+import decides
+
+decides.go()
+"""
+COMMITS = 12
+FIRST_BAD = 8
+BROKEN = (5, 9)
+NEVER = "pass"
+FAULT = "{}['gone']"
+BY_CHANCE = "import os\n    if os.urandom(1)[0] < 250:\n        {}['gone']"
+
+
+def git(folder: Path, *words: str) -> str:
+    identity = ["-c", "user.name=t", "-c", "user.email=t@t", "-c", "advice.detachedHead=false"]
+    done = subprocess.run(["git", *identity, *words], cwd=folder, capture_output=True, text=True, timeout=400)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def history(folder: Path, fault: str) -> tuple[Path, list[str]]:
+    """A program, and the commits of the module that decides what it does: some do not build."""
+    repository = folder / "repository"
+    repository.mkdir()
+    git(repository, "init", "-q")
+    commits = []
+    for number in range(COMMITS):
+        syntax = "(" if number in BROKEN else ""
+        body = fault if number >= FIRST_BAD else NEVER
+        (repository / "decides.py").write_text(f"# {number}\ndef go():\n    {body}\n{syntax}\n")
+        git(repository, "add", "-A")
+        git(repository, "commit", "-q", "-m", str(number))
+        commits.append(git(repository, "rev-parse", "HEAD").strip())
+    program = folder / "failing.py"
+    program.write_text(FAILING.format(repository=str(repository)))
+    return program, commits
+
+
+def script(program: Path, *words: str) -> str:
+    command = [sys.executable, "-m", "shrinkray_gpu", "bisect", str(program), "--print-script", *words]
+    return subprocess.run(command, capture_output=True, text=True, check=True, timeout=60).stdout
+
+
+WORDS = (
+    "--oracle", "exception:KeyError", "--arch", "sm_90", "--python", sys.executable,
+    "--build", "python3 -m py_compile decides.py",
+)  # fmt: skip
+
+
+@pytest.mark.slow
+def test_git_finds_the_commit(tmp_path: Path) -> None:
+    program, commits = history(tmp_path, FAULT)
+    (tmp_path / "check.sh").write_text(script(program, *WORDS))
+    repository = tmp_path / "repository"
+    git(repository, "bisect", "start", commits[-1], commits[0])
+    told = git(repository, "bisect", "run", "sh", str(tmp_path / "check.sh"))
+    assert f"{commits[FIRST_BAD]} is the first bad commit" in told, told
+
+
+def verdict(folder: Path, commit: str, text: str) -> int:
+    git(folder, "checkout", "-q", commit)
+    return subprocess.run(["sh", "-c", text], cwd=folder, capture_output=True, timeout=400).returncode
+
+
+@pytest.mark.slow
+def test_each_kind_of_commit_has_its_code(tmp_path: Path) -> None:
+    program, commits = history(tmp_path, BY_CHANCE)
+    text, repository = script(program, *WORDS, "--rate", "0.8", "--confidence", "0.9"), tmp_path / "repository"
+    assert verdict(repository, commits[BROKEN[0]], text) == 125
+    assert verdict(repository, commits[0], text.replace("-lt 3 ", "-lt 1 ")) == 0
+    assert verdict(repository, commits[-1], text) == 1  # 77,000 times in 77,001
+    assert verdict(repository, commits[0], text.replace("exception:KeyError", "'regex:('")) == 125
+    never_mind = text.replace("exception:KeyError", "exception:OSError").replace("-lt 3 ", "-lt 1 ")
+    (repository / "decides.py").write_text("def go():\n    {}['gone']\n")
+    assert subprocess.run(["sh", "-c", never_mind], cwd=repository, capture_output=True, timeout=400).returncode == 125
+
+
+def test_a_rare_fault_is_looked_for_more_often() -> None:
+    given: dict[str, Any] = {"oracle": ("nan",), "reject": (), "env": ()} | dict.fromkeys(
+        ("arch", "python", "cwd", "timeout", "build")
+    )
+
+    def runs(rate: float) -> int:
+        text = git_script(Path("x.py"), (), {**given, "rate": rate, "confidence": 0.95})
+        return int(text.partition("-lt ")[2].split()[0])
+
+    assert runs(1.0) == 1 and runs(0.5) == 8 and runs(0.05) == 107
+    rng = random.Random(1)
+    missed = sum(all(rng.random() >= 0.5 for _ in range(runs(0.5))) for _ in range(20_000))
+    assert missed / 20_000 * 12 < 0.06
+
+
+def test_the_script_is_one_that_sh_reads_with_odd_names_in_it(tmp_path: Path) -> None:
+    path = tmp_path / "it's $odd.py"
+    path.write_text("x = 1\n")
+    text = script(path, "--oracle", "words with 'quotes'", "--build", "make 'a b' || false", "--", "--seed", "3")
+    assert subprocess.run(["sh", "-n"], input=text, text=True, capture_output=True).stderr == ""
+    assert "-- --seed 3" in text and os.fspath(tmp_path) in text

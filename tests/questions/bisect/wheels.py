@@ -1,0 +1,49 @@
+"""A package index of small wheels of Triton, each with a number in it. All else comes from the Triton of the base."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import zipfile
+from collections.abc import Mapping
+from pathlib import Path
+
+INIT = """\
+import os, sys
+_base = next(p for p in sys.path if os.path.isdir(p + "/triton/runtime"))
+__path__ = [_base + "/triton"]
+__file__ = _base + "/triton/__init__.py"
+exec(compile(open(__file__).read(), __file__, "exec"))
+BUILD = {build}
+"""
+
+
+def wheel(folder: Path, version: str, build: int) -> Path:
+    """A wheel whose `triton.BUILD` is this number."""
+    info = f"triton-{version}.dist-info"
+    files = {
+        "triton/__init__.py": INIT.format(build=build),
+        f"{info}/METADATA": f"Metadata-Version: 2.1\nName: triton\nVersion: {version}\n",
+        f"{info}/entry_points.txt": "[triton.backends]\nnvidia = triton.backends.nvidia\n",
+        f"{info}/WHEEL": "Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
+    }
+    record = "".join(f"{name},{_digest(text)},{len(text.encode())}\n" for name, text in files.items())
+    path = folder / f"triton-{version}-py3-none-any.whl"
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, text in {**files, f"{info}/RECORD": f"{record}{info}/RECORD,,\n"}.items():
+            archive.writestr(name, text)
+    return path
+
+
+def index(folder: Path, builds: Mapping[str, int]) -> str:
+    """The URL of an index (PEP 503) in this folder, with a wheel for each version."""
+    place = folder / "triton"
+    place.mkdir(parents=True)
+    names = [wheel(place, version, build).name for version, build in builds.items()]
+    links = "".join(f'<a href="{name}">{name}</a>\n' for name in names)
+    (place / "index.html").write_text(f"<!DOCTYPE html><html><body>\n{links}</body></html>\n")
+    return folder.absolute().as_uri()
+
+
+def _digest(text: str) -> str:
+    return "sha256=" + base64.urlsafe_b64encode(hashlib.sha256(text.encode()).digest()).rstrip(b"=").decode()
