@@ -34,6 +34,7 @@ COMMANDS = {
     "corpus": _Place("corpus", "corpus", "Keep repros as cases: add, list, show."),
     "replay": _Place("replay", "replay_command", "Run the cases of a corpus against this Triton, or against several."),
     "bisect": _Place("replay", "bisect_command", "The release of Triton that fixed or broke a case."),
+    "triage": _Place("triage", "triage_command", "Many failing tests: sorted by cause, and one repro of each cause."),
     "sweep": _Place("sweep", "sweep_command", "Which configurations of FILE fault, and how often."),
     "capsule": _Place("capsule", "capsule_command", "What the capture hook left of a fault, reduced elsewhere."),
     "mcp": _Place("mcp_server", "mcp_command", "Serve an agent's host by the Model Context Protocol."),
