@@ -8,8 +8,10 @@ as well. Where a test itself may make what goes wrong, only another set of its p
 from __future__ import annotations
 
 import ast
+import hashlib
+import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from shrinkray_gpu.evidence.evidence import Evidence
@@ -17,7 +19,7 @@ from shrinkray_gpu.oracle.cause_check import LaunchCauses, faulting_launch, is_o
 from shrinkray_gpu.oracle.driver_error import static_rule
 from shrinkray_gpu.oracle.fault import Fault, kernels
 from shrinkray_gpu.questions.blame.way import own_lines
-from shrinkray_gpu.runner.inside.static.cause import STRIDE, SWAPPED, Cause
+from shrinkray_gpu.runner.inside.static.cause import MEMORY, STRIDE, SWAPPED, Cause
 from shrinkray_gpu.runner.pool import Script
 from shrinkray_gpu.runner.run import Launch, Run
 from shrinkray_gpu.triage.reported import below, function
@@ -25,6 +27,9 @@ from shrinkray_gpu.triage.reported import below, function
 BY_IR, BY_RULE, BY_COMPILER, BY_LINES, BY_TEXT = (
     "Triton's IR", "a static rule", "the compiler's words", "the lines that lead to it", "its text alone",
 )  # fmt: skip
+
+_WHOLE = re.compile(r"[iu]\d+\[")
+"""How a launch tells of a tensor of whole numbers."""
 
 
 @dataclass(frozen=True)
@@ -83,12 +88,30 @@ def of_text(fault: Fault | None, kernel: str, frames: tuple[str, ...], name: str
     return FaultOrigin(BY_TEXT, kind, kernel, frames[-1] if frames else "", (*frames[:-1], function(name)))
 
 
+def by_kernel(origin: FaultOrigin, text: str, file: str) -> FaultOrigin:
+    """The origin in a script of ours, told by the kernel's own text: in another script the same kernel may stand on
+    other lines."""
+    functions = [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.FunctionDef)]
+    kernel = next((node for node in functions if node.name == origin.kernel), None)
+    if kernel is None:
+        return origin
+    digest = hashlib.sha256((ast.get_source_segment(text, kernel) or "").encode()).hexdigest()[:8]
+    first = kernel.lineno
+
+    def told(place: str) -> str:
+        return re.sub(
+            rf"^{re.escape(file)}:(\d+)", lambda at: f"{origin.kernel}@{digest}:{int(at[1]) - first + 1}", place
+        )
+
+    return replace(origin, statement=told(origin.statement), host=tuple(map(told, origin.host)))
+
+
 def _of_cause(launch: Launch, node: str, script: Script) -> FaultOrigin:
     causes = LaunchCauses(launch.kernel, launch.causes, launch.unfollowed)
     first = causes.causes[0]
     host: tuple[str, ...] = ()
     if causes.may_be_made_by_host:
-        made_there = _is_of_shape(first) and _computes_all(launch, script.cwd)
+        made_there = _is_made_of_tensors(first) and _computes_all(launch, first, script.cwd)
         host = (launch.host,) if made_there else _caller(launch.host, node)
     kind = f"{first.kind}, {first.operation}" if first.operation else first.kind
     return FaultOrigin(BY_IR, kind, launch.kernel, first.at or first.place, (*host, *_told_apart(first)))
@@ -103,14 +126,15 @@ def _caller(launched: str, node: str) -> tuple[str, ...]:
     return tuple(filter(None, (launched, function(node))))
 
 
-def _is_of_shape(cause: Cause) -> bool:
-    """Whether the host makes what is wrong of a tensor's own shape or strides, whichever tensor that is."""
-    return cause.kind in (STRIDE, SWAPPED) or is_of_grid(cause)
+def _is_made_of_tensors(cause: Cause) -> bool:
+    """Whether the host makes what is wrong of a tensor's shape or strides, whichever tensor that is, or an index list
+    of its own."""
+    return cause.kind in (STRIDE, SWAPPED, MEMORY) or is_of_grid(cause)
 
 
-def _computes_all(launch: Launch, root: Path) -> bool:
-    """Whether the function that launches makes all that it passes of the tensors that it passes: nothing that is wrong
-    is then handed in by its caller. Not where its text cannot be found for sure."""
+def _computes_all(launch: Launch, cause: Cause, root: Path) -> bool:
+    """Whether the function that launches makes all that it passes of the tensors that it passes, and index lists
+    itself: nothing that is wrong is then handed in by its caller. Not where its text cannot be found for sure."""
     name, _, line = launch.host.rpartition(":")
     files = [each for each in root.rglob(name) if "site-packages" not in each.parts] if name else []
     if len(files) != 1 or not line.isdecimal():
@@ -123,9 +147,15 @@ def _computes_all(launch: Launch, root: Path) -> bool:
     if found is None:
         return False
     host, call = found
-    tensors = {given.id for given, told in zip(call.args, launch.args) if isinstance(given, ast.Name) and "[" in told}
+    passed = [(given, told) for given, told in zip(call.args, launch.args) if "[" in told]
+    tensors = {given.id for given, _ in passed if isinstance(given, ast.Name)}
     every = (*host.args.posonlyargs, *host.args.args, *host.args.kwonlyargs, host.args.vararg, host.args.kwarg)
-    handed = {each.arg for each in every if each is not None} - tensors
+    parameters = {each.arg for each in every if each is not None}
+    if cause.kind == MEMORY:
+        lists = [given for given, told in passed if _WHOLE.match(told)]
+        if not all(isinstance(given, ast.Name) and given.id not in parameters for given in lists):
+            return False
+    handed = parameters - tensors
     return not any(isinstance(node, ast.Name) and node.id in handed for node in _body(host))
 
 

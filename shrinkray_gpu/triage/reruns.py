@@ -31,7 +31,7 @@ from shrinkray_gpu.runner.fence import NOT_ASKED
 from shrinkray_gpu.runner.pool import COLD, Pool, Script
 from shrinkray_gpu.runner.private_setup import private_setup
 from shrinkray_gpu.runner.run import Run
-from shrinkray_gpu.triage.fault_origin import FaultOrigin, origin_of
+from shrinkray_gpu.triage.fault_origin import FaultOrigin, by_kernel, origin_of
 from shrinkray_gpu.triage.reported import ReportedFailure
 
 _NODE = re.compile(r"^\S+\.py::\S")
@@ -189,15 +189,15 @@ class Reruns:
         found = capsules.read(path, held)
         capsules.unpack(found, held)
         last = Rerun()
-        for number, (_, text) in enumerate(found.tries()):
-            file = Path(self._folder.name) / f"{path.stem}_{number}.py"
+        file = Path(self._folder.name) / "launch.py"
+        for _, text in found.tries():
             file.write_text(text, encoding="utf-8")
             script = replace(UNASKED, timing=True).on(
                 Script(file, cwd=self.place.cwd), virtual=self.place.arch is not None
             )
             last = self._seen(text, script, path.name)
-            if last.is_seen:
-                return last
+            if last.is_seen and last.origin is not None:
+                return replace(last, origin=by_kernel(last.origin, text, file.name))
         return last
 
     def _seen(self, text: str, script: Script, node: str) -> Rerun:
