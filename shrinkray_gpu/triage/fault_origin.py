@@ -55,11 +55,11 @@ class FaultOrigin:
 def origin_of(run: Run, seen: Evidence, node: str, script: Script) -> FaultOrigin | None:
     """Where the fault begins that a run of this test shows; None where it shows none."""
     fault = seen.fault
-    broken = faulting_launch(run)
-    if broken is not None and (fault is None or fault.phase == "device"):
-        return _of_cause(broken, node, script)
-    if fault is None:
+    if fault is None:  # whatever Triton's IR says of a launch: nobody saw it matter
         return None
+    broken = faulting_launch(run)
+    if broken is not None and fault.phase == "device":
+        return _of_cause(broken, node, script)
     frames = tuple(own_lines(run.failure.traceback, script)) if run.failure is not None else ()
     if fault.phase == "device":
         launch = next((each for each in run.launches if each.fault), None)

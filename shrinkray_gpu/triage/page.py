@@ -60,16 +60,19 @@ def write(folder: Path, told: Mapping[str, Any]) -> None:
 def summary(told: Mapping[str, Any]) -> str:
     """One line: how many failures, and what they are."""
     clusters = told["clusters"]
+    repros = sum(each["state"] == REDUCED for each in clusters)
     counts = {
-        "causes": len(clusters),
-        "repros": sum(each["state"] == REDUCED for each in clusters),
         "known": sum(each["state"] == KNOWN for each in clusters),
         "of the machine": len(told["machine"]),
         "not seen again": len(told["not_seen_again"]),
     }
-    always = ("causes", "repros")
-    rest = ", ".join(f"{count} {what}" for what, count in counts.items() if count or what in always)
-    return f"{told['failures']} failures: {rest}"
+    rest = [f"{count} {what}" for what, count in counts.items() if count]
+    first = [_counted(len(clusters), "cause"), _counted(repros, "repro")]
+    return f"{_counted(told['failures'], 'failure')}: {', '.join([*first, *rest])}"
+
+
+def _counted(count: int, what: str) -> str:
+    return f"{count} {what}" if count == 1 else f"{count} {what}s"
 
 
 def _cluster(cluster: CauseCluster, result: TriageResult) -> dict[str, Any]:

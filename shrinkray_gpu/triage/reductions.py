@@ -121,8 +121,6 @@ def explained(repro: Path, members: Sequence[FailureMember], reruns: Reruns) -> 
     for member in members:
         if member.rerun is None or not member.is_seen:
             found[member.name] = "it was not seen here, so that only its text is known"
-        elif member.rerun.causes is None and member.rerun.fault is None:
-            found[member.name] = "nothing of it can be compared"
         else:
             found[member.name] = reruns.explains(repro, member.rerun)
     return found

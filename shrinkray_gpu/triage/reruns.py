@@ -18,6 +18,7 @@ from shrinkray_gpu.command.driver import Command
 from shrinkray_gpu.command.module_search import locate
 from shrinkray_gpu.corpus.known import known
 from shrinkray_gpu.errors import ShrinkError, UsageError, bug_words
+from shrinkray_gpu.evidence.examine import fingerprint
 from shrinkray_gpu.evidence.instruments import static_rules
 from shrinkray_gpu.evidence.instruments.instrument import WANTS, Subject
 from shrinkray_gpu.evidence.synthesis import assemble
@@ -31,7 +32,7 @@ from shrinkray_gpu.runner.fence import NOT_ASKED
 from shrinkray_gpu.runner.pool import COLD, Pool, Script
 from shrinkray_gpu.runner.private_setup import private_setup
 from shrinkray_gpu.runner.run import Run
-from shrinkray_gpu.triage.fault_origin import FaultOrigin, by_kernel, origin_of
+from shrinkray_gpu.triage.fault_origin import BY_RULE, FaultOrigin, by_kernel, origin_of
 from shrinkray_gpu.triage.reported import ReportedFailure
 
 _NODE = re.compile(r"^\S+\.py::\S")
@@ -161,7 +162,7 @@ class Reruns:
 
     def explains(self, repro: Path, member: Rerun) -> str:
         """Why the repro does not have the fault of a member; empty where nothing that is known speaks against it."""
-        assert member.fault is not None or member.causes is not None
+        assert member.fault is not None
         script = Script(repro.absolute(), cwd=self.place.cwd, name="")
         run = self._run(repro.read_text(encoding="utf-8"), UNASKED.on(script, virtual=self.place.arch is not None))
         if run.trouble:
@@ -169,8 +170,6 @@ class Reruns:
         fault = Fault.of(run)
         if member.causes is not None and (why := member.causes.difference(run)):
             return why
-        if member.fault is None:
-            return ""
         return member.fault.difference(fault) if fault is not None else "it shows no fault here"
 
     def _test(self, node: str) -> Rerun:
@@ -209,14 +208,16 @@ class Reruns:
         subject = Subject(text, script, self._setup, self.place.timeout, Path(self._folder.name), COLD)
         observed = [static_rules.look(subject, run)] if run.virtual else []
         seen = assemble(subject, run, observed, code=False)
-        fault = seen.fault
+        fault, origin = seen.fault, origin_of(run, seen, node, script)
+        if origin is not None and origin.by == BY_RULE:  # what a corpus knows of such is the instruction
+            fault = fingerprint(text, script, self._setup, seconds=self.place.timeout) or fault
         return Rerun(
             fault=fault,
-            origin=origin_of(run, seen, node, script),
+            origin=origin,
             message=speech.last_line(failed) if (failed := speech.uncaught(run)) is not None else "",
             spec=adopt(run) or "",
             kernels=tuple(sorted(kernels(run))),
-            causes=LaunchCauses.of(run) if fault is None or fault.phase == "device" else None,
+            causes=LaunchCauses.of(run) if fault is not None and fault.phase == "device" else None,
             seconds=run.seconds,
             known=known(fault, self._triton) if fault is not None else (),
         )

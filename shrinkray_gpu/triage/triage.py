@@ -19,7 +19,7 @@ from shrinkray_gpu.errors import UsageError
 from shrinkray_gpu.triage.clusters import FailureMember, SortedFailures, sort
 from shrinkray_gpu.triage.fault_origin import of_text
 from shrinkray_gpu.triage.reading import read_all
-from shrinkray_gpu.triage.reductions import REDUCED, STOPPED, Reducing, explained, reduce_cluster
+from shrinkray_gpu.triage.reductions import FAILED, REDUCED, STOPPED, Reducing, explained, reduce_cluster
 from shrinkray_gpu.triage.reported import ReportedFailure
 from shrinkray_gpu.triage.reruns import Reruns, TriagePlace
 from shrinkray_gpu.triage.session import run_session
@@ -126,7 +126,10 @@ def _run_each(
     reports: Sequence[ReportedFailure], reruns: Reruns, journal: TriageJournal, until: float, say: Callable[[str], None]
 ) -> None:
     """Run what was not run yet, of each kind of text one first."""
-    todo = [each for each in in_turn(reports) if each.subject and each.subject not in journal.reruns]
+    subjects = [each for each in in_turn(reports) if each.subject]
+    todo = [each for each in subjects if each.subject not in journal.reruns]
+    if len(todo) < len(subjects):
+        say(f"{len(subjects) - len(todo)} of {len(subjects)} were run by an earlier call; --restart runs them anew")
     for number, report in enumerate(todo, 1):
         if time.monotonic() > until:
             say(f"{len(todo) - number + 1} failures are not run again: half of the time is over")
@@ -157,10 +160,12 @@ def _reduce_each(
     until: float,
     say: Callable[[str], None],
 ) -> list[str]:
-    """Reduce the clusters that are new and can be run here. Returns those whose turn did not come."""
+    """Reduce the clusters that are new and can be run here, also where that failed earlier. Returns those whose turn
+    did not come."""
     waiting: list[str] = []
     for cluster in sort(reports, journal.reruns).clusters:
-        if cluster.name in journal.reductions or not asked.reduce or cluster.known or cluster.cheapest is None:
+        earlier = journal.reductions.get(cluster.name, {}).get("state", FAILED)
+        if earlier != FAILED or not asked.reduce or cluster.known or cluster.cheapest is None:
             continue
         seconds = min(reducing.seconds, until - time.monotonic())
         if seconds < min(LEAST, reducing.seconds):

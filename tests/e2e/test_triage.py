@@ -57,6 +57,10 @@ def double(x):
     y = torch.empty_like(x)
     double_kernel[(1,)](x, y, BLOCK=64)
     return y
+
+
+def never_waits(x):
+    rope_kernel[(1,)](x, torch.empty_like(x), BLOCK=64)
 """
 TESTS = """\
 import os, pathlib
@@ -101,7 +105,7 @@ def test_once():
 
 
 def test_fine():
-    pass
+    ops.never_waits(torch.zeros(64, device="cuda"))
 """
 WORDS = ("--arch", "sm_90", "--python", sys.executable)
 
@@ -160,6 +164,18 @@ def test_what_a_kernel_computes_wrong_is_seen_in_the_interpreter_and_jobs_are_on
     [cluster] = told["clusters"]
     assert cluster["sources"] == ["a.xml", "b.xml"] and all(each["seen_here"] for each in cluster["members"])
     assert cluster["fault"].startswith("python fault: AssertionError: Tensor-likes are not close!")
+
+
+@pytest.mark.slow
+def test_what_a_corpus_knows_is_named_and_not_reduced(tmp_path: Path) -> None:
+    known = Path(__file__).parents[2] / "corpus" / "tma_misaligned" / "failing.py"
+    (tmp_path / "test_it.py").write_text(
+        f"import runpy\ndef test_it():\n    runpy.run_path({str(known)!r}, run_name='__main__')\n"
+    )
+    _, told = triage(tmp_path, *WORDS, "--", "pytest", ".")
+    [cluster] = told["clusters"]
+    assert cluster["state"] == "known" and any("tma_misaligned" in each for each in cluster["known"]), cluster
+    assert "fixed in Triton >=3.9" in (tmp_path / "triage" / "index.md").read_text()
 
 
 @pytest.mark.slow
