@@ -97,7 +97,14 @@ def table(rows: list[dict[str, Any]]) -> str:
     )
     lines = [head, "| " + " | ".join(["---"] * 10) + " |"]
     for row in rows:
-        counts = [row["seed"], row["tests"], row["causes"], row["clusters"], len(row["merged"]), len(row["split"])]
+        counts = [
+            f"seed {row['seed']}",
+            row["tests"],
+            row["causes"],
+            row["clusters"],
+            len(row["merged"]),
+            len(row["split"]),
+        ]
         rest = [len(row["not_seen_again"]), row["repros"], f"{row['explained']} of {row['explainable']}"]
         lines.append("| " + " | ".join(map(str, [*counts, *rest, f"{row['seconds'] / 60:.1f}"])) + " |")
     return "\n".join(lines)

@@ -99,7 +99,8 @@ def _state(cluster: CauseCluster, result: TriageResult) -> str:
     if cluster.known:
         return KNOWN
     if cluster.cheapest is None:
-        return NOT_HERE
+        not_yet = any(each.subject and each.rerun is None for each in cluster.members)
+        return WAITING if not_yet else NOT_HERE
     return WAITING if cluster.name in result.waiting else NOT_ASKED
 
 

@@ -17,6 +17,7 @@ from typing import Any
 from shrinkray_gpu.command.driver import Command
 from shrinkray_gpu.command.module_search import locate
 from shrinkray_gpu.corpus.known import known
+from shrinkray_gpu.device.own_commands import INSIDE
 from shrinkray_gpu.errors import ShrinkError, UsageError, bug_words
 from shrinkray_gpu.evidence.examine import fingerprint
 from shrinkray_gpu.evidence.instruments import static_rules
@@ -100,7 +101,7 @@ class TriagePlace:
 
     @property
     def variables(self) -> dict[str, str]:
-        return {**os.environ, **self.environment}
+        return {**os.environ, **self.environment, INSIDE: "1"}
 
 
 class Reruns:

@@ -7,7 +7,7 @@ import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from shrinkray_gpu.device.own_commands import INSIDE, run_command
+from shrinkray_gpu.device.own_commands import run_command
 from shrinkray_gpu.errors import UsageError
 from shrinkray_gpu.triage.reading import read_all
 from shrinkray_gpu.triage.reported import ReportedFailure
@@ -15,7 +15,6 @@ from shrinkray_gpu.triage.reruns import TriagePlace
 
 _RAN = (0, 1)
 """Exit codes of pytest: all passed, some failed."""
-NOTHING = 5
 
 
 def run_session(args: Sequence[str], place: TriagePlace, say: Callable[[str], None]) -> list[ReportedFailure]:
@@ -28,7 +27,7 @@ def run_session(args: Sequence[str], place: TriagePlace, say: Callable[[str], No
             done = run_command(
                 words,
                 cwd=place.cwd,
-                env={**place.variables, INSIDE: "1"},
+                env=place.variables,
                 stdin=subprocess.DEVNULL,
                 capture_output=True,
                 text=True,
@@ -36,11 +35,11 @@ def run_session(args: Sequence[str], place: TriagePlace, say: Callable[[str], No
             )
         except OSError as error:
             raise UsageError(f"cannot run {place.python}: {error.strerror}") from error
-        if not written.is_file() or done.returncode == NOTHING:
+        found = read_all([written], place.cwd) if written.is_file() else []
+        if not found and done.returncode != 0:
             lines = [line for line in (done.stdout + done.stderr).splitlines() if line.strip()]
             said = lines[-1] if lines else "it said nothing"
             raise UsageError(f"pytest {' '.join(args)} ran no test (exit code {done.returncode}): {said}")
         if done.returncode not in _RAN:
             say(f"pytest ended with exit code {done.returncode}: there may be more failures than it wrote down")
-        found = read_all([written], place.cwd)
         return [ReportedFailure(each.name, "pytest", each.message, each.text, each.node) for each in found]

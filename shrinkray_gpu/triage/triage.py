@@ -75,7 +75,7 @@ def triage(asked: TriageAsked, place: TriagePlace, reducing: Reducing, say: Call
     try:
         with Reruns(place) as reruns:
             reports = [*read, *_of_pytest(asked, place, reruns, journal, say)]
-            if not reports:
+            if not (reports or asked.pytest):
                 raise UsageError("no failure is told of there: name junit.xml, logs, or a folder of capsules")
             try:
                 _run_each(reports, reruns, journal, began + (until - began) * RUNNING, say)

@@ -158,11 +158,24 @@ def test_what_a_kernel_computes_wrong_is_seen_in_the_interpreter_and_jobs_are_on
     for job in ("a.xml", "b.xml"):
         line = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", f"--junitxml={job}", "."]
         assert subprocess.run(line, cwd=tmp_path, env=given, capture_output=True).returncode == 1
-    words = ("--python", sys.executable, "--env", "TRITON_INTERPRET=1", "--no-reduce", "a.xml", "b.xml")
+    words = (
+        "--python",
+        sys.executable,
+        "--env",
+        "TRITON_INTERPRET=1",
+        "--no-reduce",
+        "a.xml",
+        "b.xml",
+        "--",
+        "pytest",
+        ".",
+    )
+    _, told = triage(tmp_path, "--hours", "0.0000001", "--output", "brief", *words[: words.index("--")])
+    assert [each["state"] for each in told["clusters"]] == ["its turn did not come"]
     _, told = triage(tmp_path, *words)
-    assert members(told) == [["test_double[64]", "test_double[80]"]] and told["failures"] == 4
+    assert members(told) == [["test_double[64]", "test_double[80]"]] and told["failures"] == 6
     [cluster] = told["clusters"]
-    assert cluster["sources"] == ["a.xml", "b.xml"] and all(each["seen_here"] for each in cluster["members"])
+    assert cluster["sources"] == ["a.xml", "b.xml", "pytest"] and all(each["seen_here"] for each in cluster["members"])
     assert cluster["fault"].startswith("python fault: AssertionError: Tensor-likes are not close!")
 
 
@@ -200,6 +213,7 @@ def test_capsules_of_one_launch_are_one_cause(tmp_path: Path) -> None:
         (("--shrink-args", "'", "fine.log"), "--shrink-args: No closing quotation"),
         (("--arch", "hopper", "fine.log"), "--arch hopper: name an NVIDIA architecture"),
         (("fine.log",), "no failure is told of there"),
+        (("--", "pytest", "no_such_test.py"), "pytest no_such_test.py ran no test (exit code 4): "),
     ],
 )
 def test_bad_input_is_told_in_a_line(tmp_path: Path, words: tuple[str, ...], said: str) -> None:
