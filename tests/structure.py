@@ -21,7 +21,7 @@ BEGIN, END = "<!-- rooms: begin, by `python -m tests.structure` -->", "<!-- room
 FLOORS = (
     ("__init__", "__main__"),
     ("cli", "capture"),
-    ("job",),
+    ("job", "triage"),
     ("questions",),
     ("attachment", "corpus"),
     ("result", "start"),

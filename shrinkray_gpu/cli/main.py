@@ -36,6 +36,7 @@ COMMANDS = {
     "bisect": _Place(
         "bisect", "bisect_command", "The release in which the fault of FILE began or ended, flaky or not."
     ),
+    "triage": _Place("triage", "triage_command", "Many failing tests: sorted by cause, and one repro of each cause."),
     "sweep": _Place("sweep", "sweep_command", "Which configurations of FILE fault, and how often."),
     "capsule": _Place("capsule", "capsule_command", "What the capture hook left of a fault, reduced elsewhere."),
     "mcp": _Place("mcp_server", "mcp_command", "Serve an agent's host by the Model Context Protocol."),

@@ -13,8 +13,6 @@ import os
 import re
 import shlex
 import shutil
-import signal
-import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -25,12 +23,8 @@ import pytest
 
 from shrinkray_gpu.events import printed_result
 
-INSIDE = "SHRINK_INSIDE_PYTEST"
-"""In the environment of a reduction: the pytest in it, whose settings may say --shrink, reduces nothing."""
 AROUND = 600.0
 """Seconds beside the search: runs of the original, the final check, the attachment. Then the best so far will do."""
-PATIENCE = 300.0
-"""Seconds for a reduction to end that was told to: its final check makes several clean runs."""
 _REDUCED, _INTERRUPTED, _USAGE, _NOT_SHOWN, _NO_KERNEL = 0, 130, 2, 3, 5
 """Exit codes of `shrink`."""
 
@@ -56,7 +50,11 @@ def begin(config: pytest.Config) -> None:
         raise pytest.UsageError(f"--shrink-max {most}: one test at least. Leave --shrink out to reduce none")
     if not 0 < seconds < float("inf"):
         raise pytest.UsageError(f"--shrink-time {seconds:g}: give a number of seconds above 0")
-    if not config.getoption("--shrink") or INSIDE in os.environ or hasattr(config, "workerinput"):
+    if not config.getoption("--shrink") or hasattr(config, "workerinput"):
+        return
+    from shrinkray_gpu.device.own_commands import INSIDE  # each session of pytest would load it
+
+    if INSIDE in os.environ:
         return
     try:
         shlex.split(config.getoption("--shrink-args"))
@@ -119,6 +117,8 @@ class FailingTests:
             yield self._reduce(node)
 
     def _reduce(self, node: str) -> TestResult:
+        from shrinkray_gpu.device.own_commands import finished
+
         place = self.folder / slug(node)
         try:
             place.mkdir(parents=True, exist_ok=True)
@@ -188,52 +188,6 @@ def slug(node: str) -> str:
     plain = re.sub(r"_{2,}", "_", plain).strip("_")
     digest = hashlib.sha256(node.encode()).hexdigest()[:8]
     return plain if len(plain) <= 80 and re.fullmatch(r"[\w/.:\[\]-]+", node, re.ASCII) else f"{plain[:70]}_{digest}"
-
-
-@dataclass(frozen=True)
-class _Ended:
-    """A reduction that came to its end."""
-
-    code: int
-    out: str
-    said: str
-    interrupted: bool
-
-
-def finished(command: Sequence[str], folder: Path, limit: float, patience: float = PATIENCE) -> _Ended | None:
-    """Told to end after `limit` seconds, or by Ctrl-C, it gives its best so far; None if it does not end within
-    `patience` even then. It hears one SIGINT only, since a second one would leave out the check of the result: a
-    terminal's own does not reach its session. A second Ctrl-C here ends it at once."""
-    from shrinkray_gpu.device.own_commands import tie
-
-    environment = {name: value for name, value in os.environ.items() if name != "PYTEST_CURRENT_TEST"}
-    process = subprocess.Popen(
-        command,
-        cwd=folder,
-        env={**environment, INSIDE: "1"},
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        errors="replace",
-        start_new_session=True,
-        preexec_fn=tie(signal.SIGTERM),  # since no hangup of the terminal reaches it
-    )
-    interrupted = False
-    try:
-        try:
-            out, said = process.communicate(timeout=limit)
-        except (subprocess.TimeoutExpired, KeyboardInterrupt) as why:
-            interrupted = isinstance(why, KeyboardInterrupt)
-            process.send_signal(signal.SIGINT)
-            out, said = process.communicate(timeout=patience)
-    except subprocess.TimeoutExpired:
-        return None
-    finally:
-        if process.poll() is None:
-            process.kill()
-            process.wait()
-    return _Ended(process.returncode, out, said, interrupted)
 
 
 def _complaint(said: str) -> str:

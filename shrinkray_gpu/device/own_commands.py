@@ -9,12 +9,18 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 DIE_WITH_PARENT = 1
 ANSWER = 30.0
 """Seconds that a call into a vendor's library may take: some where many GPUs are waking up."""
+INSIDE = "SHRINK_INSIDE_PYTEST"
+"""In the environment of a command of ours that runs tests: a pytest in it, whose settings may say --shrink, reduces
+nothing."""
+PATIENCE = 300.0
+"""Seconds for a reduction to end that was told to: its final check makes several clean runs."""
 _prctl = ctypes.CDLL(None).prctl
 
 
@@ -45,3 +51,47 @@ def answer_of(code: str) -> str:
     except subprocess.TimeoutExpired as error:
         asked.kill()  # and nobody waits for its end, which may never come
         raise TimeoutError(f"no answer in {ANSWER:g} s") from error
+
+
+@dataclass(frozen=True)
+class EndedCommand:
+    """A command that came to its end."""
+
+    code: int
+    out: str
+    said: str
+    interrupted: bool
+
+
+def finished(command: Sequence[str], folder: Path, limit: float, patience: float = PATIENCE) -> EndedCommand | None:
+    """Told to end after `limit` seconds, or by Ctrl-C, it gives its best so far; None if it does not end within
+    `patience` even then. It hears one SIGINT only, since a second one would leave out the check of the result: a
+    terminal's own does not reach its session. A second Ctrl-C here ends it at once."""
+    environment = {name: value for name, value in os.environ.items() if name != "PYTEST_CURRENT_TEST"}
+    process = subprocess.Popen(
+        command,
+        cwd=folder,
+        env={**environment, INSIDE: "1"},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        errors="replace",
+        start_new_session=True,
+        preexec_fn=tie(signal.SIGTERM),  # since no hangup of the terminal reaches it
+    )
+    interrupted = False
+    try:
+        try:
+            out, said = process.communicate(timeout=limit)
+        except (subprocess.TimeoutExpired, KeyboardInterrupt) as why:
+            interrupted = isinstance(why, KeyboardInterrupt)
+            process.send_signal(signal.SIGINT)
+            out, said = process.communicate(timeout=patience)
+    except subprocess.TimeoutExpired:
+        return None
+    finally:
+        if process.poll() is None:
+            process.kill()
+            process.wait()
+    return EndedCommand(process.returncode, out, said, interrupted)

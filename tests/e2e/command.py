@@ -21,7 +21,7 @@ from shrinkray_gpu.passes import PASSES
 
 SHRINK = [sys.executable, "-m", "shrinkray_gpu"]
 PATIENCE = 300
-COMMANDS = frozenset({"check", "explain", "replay", "corpus", "report", "ir", "submit", "sweep"})
+COMMANDS = frozenset({"check", "explain", "replay", "corpus", "report", "ir", "submit", "sweep", "triage"})
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 from _pytest.config import _prepareconfig
 
-from shrinkray_gpu.cli.pytest_shrink import FailingTests, finished, ordered, slug
+from shrinkray_gpu.cli.pytest_shrink import FailingTests, ordered, slug
+from shrinkray_gpu.device.own_commands import finished
 from tests.e2e.command import environment
 from tests.e2e.test_pytest_plugin import INSTALLED, MODULE, run
 
@@ -163,7 +164,7 @@ def test_one_that_does_not_end_is_ended(tmp_path: Path) -> None:
 
 def test_ctrl_c_leaves_its_result(tmp_path: Path) -> None:
     text = (
-        "import sys\nfrom pathlib import Path\nfrom shrinkray_gpu.cli.pytest_shrink import finished\n"
+        "import sys\nfrom pathlib import Path\nfrom shrinkray_gpu.device.own_commands import finished\n"
         f"done = finished({counts(1)!r}, Path('.'), limit=100, patience=60)\n"
         "print((done.code, done.out, done.interrupted))\n"
     )

@@ -27,14 +27,14 @@ def way(run: Run, script: Script | None = None) -> str:
         return f"{broken.host} launches {broken.kernel}" if broken.host else ""
     if run.failure is None:
         return ""
-    lines = list(dict.fromkeys(_own(run.failure.traceback, script)))
+    lines = list(dict.fromkeys(own_lines(run.failure.traceback, script)))
     shown = lines if len(lines) <= MOST else [*lines[:2], f"{len(lines) - MOST} lines more", *lines[2 - MOST :]]
     return ", ".join(shown)
 
 
 def raised_at(run: Run, script: Script | None = None) -> str:
     """The program's own innermost line of what ended it: `rows.py:2`; empty where there is none."""
-    lines = list(_own(run.failure.traceback, script)) if run.failure is not None else []
+    lines = list(own_lines(run.failure.traceback, script)) if run.failure is not None else []
     return lines[-1] if lines else ""
 
 
@@ -49,8 +49,9 @@ def installed_in(run: Run) -> str:
     return ""
 
 
-def _own(traceback: str, script: Script | None) -> Iterator[str]:
-    """What is raised last is raised on the way of what was raised first, so the last traceback has the whole way."""
+def own_lines(traceback: str, script: Script | None) -> Iterator[str]:
+    """The program's own lines of a traceback, the outermost first. What is raised last is raised on the way of what was
+    raised first, so the last traceback has the whole way."""
     folders = folders_of(script) if script is not None else ()
     last = traceback.rpartition("Traceback (most recent call last)")[2]
     for file, line in frames(last):

@@ -1,0 +1,138 @@
+"""The command `shrink triage`: many failures become clusters by cause, and one repro of each."""
+
+from __future__ import annotations
+
+import math
+import os
+import shlex
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+
+from shrinkray_gpu.cli.words import (
+    CONTEXT,
+    OneLineComplaints,
+    architecture,
+    chosen_python,
+    narrator,
+    print_answer,
+    running,
+    settings,
+)
+from shrinkray_gpu.errors import Interrupted, UsageError
+
+SECONDS = 120.0
+"""Of search for each cluster. Most of what a search finds it finds in the first minute."""
+TIMEOUT = 120.0
+
+
+class _TriageCommand(OneLineComplaints):
+    """What stands behind `--` is a pytest command; all before it is ours."""
+
+    interrupted = "interrupted; the same command goes on"
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        at = args.index("--") if "--" in args else len(args)
+        rest = super().parse_args(ctx, args[:at])
+        ctx.params["command"] = tuple(args[at + 1 :])
+        return rest
+
+
+@click.command("shrink triage", cls=_TriageCommand, context_settings=CONTEXT)
+@click.argument("paths", nargs=-1, type=click.Path(path_type=Path), metavar="[PATHS]... [-- pytest ARGS...]")
+@running("all tests", each="a run of a test", default="120")
+@click.option(
+    "-o", "--output", type=click.Path(path_type=Path), metavar="DIR", default=Path("triage"), help="Default: triage."
+)
+@click.option(
+    "--hours",
+    type=click.FloatRange(0, min_open=True),
+    metavar="H",
+    help="Budget: half of it at most for runs, the rest for the clusters that explain most. Default: no end.",
+)
+@click.option(
+    "--max-time",
+    type=click.FloatRange(0, min_open=True),
+    default=SECONDS,
+    show_default=True,
+    metavar="S",
+    help="Seconds of search for each cluster.",
+)
+@click.option("--shrink-args", default="", metavar="ARGS", help="More options for each reduction, in one string.")
+@click.option("--no-reduce", is_flag=True, help="Only sort: no repro is made.")
+@click.option("--restart", is_flag=True, help="Forget what an earlier call found in DIR. Default: go on with it.")
+@click.option("--quiet", is_flag=True, help="Only the result.")
+@click.option("--json", "as_json", is_flag=True, help="Print everything as JSON, and nothing else.")
+def triage_command(paths: tuple[Path, ...], **given: Any) -> None:
+    """Sort the failures that PATHS tell of (junit.xml, logs, folders of capsules), or those of the pytest that it
+    runs, by cause, and reduce one of each cause. The same command goes on where an earlier one ended.
+
+    Each test is run once more by itself: what begins at the same statement of the same kernel is one cause, whatever
+    it says. Failures of the machine and known cases of a corpus are set apart.
+
+    Exit codes: 0 all are sorted, 2 usage, 130 interrupted (what is there is told).
+    """
+    from shrinkray_gpu.triage import page  # neither help nor a complaint waits for these
+    from shrinkray_gpu.triage.reductions import Reducing, relative
+    from shrinkray_gpu.triage.reruns import TriagePlace
+    from shrinkray_gpu.triage.triage import TriageAsked, triage
+
+    arguments = _pytest(given["command"])
+    if not paths and not arguments:
+        raise UsageError("which failures? Usage: shrink triage junit.xml, or shrink triage -- pytest tests/")
+    say = narrator(given["quiet"] or given["as_json"])
+    cwd = (given["cwd"] or Path.cwd()).absolute()
+    place = TriagePlace(
+        chosen_python(given["python"], cwd / "tests", say),
+        architecture(given["arch"]),
+        settings(given["env"]),
+        cwd,
+        given["timeout"] or TIMEOUT,
+    )
+    asked = TriageAsked(
+        paths,
+        arguments,
+        given["output"],
+        math.inf if given["hours"] is None else given["hours"],
+        restart=given["restart"],
+        reduce=not given["no_reduce"],
+    )
+    result = triage(asked, place, Reducing(given["max_time"], _words(given["shrink_args"]), given["restart"]), say)
+    say.close()
+    told = page.to_json(result)
+    try:
+        page.write(given["output"], told)
+    except OSError as error:
+        raise UsageError(f"cannot write {given['output']}: {error.strerror}. Make room there, and try again") from error
+    if given["as_json"]:
+        print_answer(told)
+    else:
+        click.echo(page.summary(told))
+        for each in told["clusters"]:
+            click.echo(f"  {len(each['members'])} x {each['title']}: {each['state']}")
+        click.echo(f"saved: {relative(given['output'] / page.INDEX)}")
+    if result.interrupted:
+        raise Interrupted(f"interrupted; {relative(given['output'])} has what is known. The same command goes on")
+
+
+def _pytest(command: Sequence[str]) -> tuple[str, ...]:
+    """The arguments of `pytest ARGS`, `python -m pytest ARGS`. Raises UsageError for another command."""
+    if not command:
+        return ()
+    words = list(command)
+    if os.path.basename(words[0]).startswith("python"):
+        words = words[1:]
+    if words[:1] == ["-m"]:
+        words = words[1:]
+    if words[:1] not in (["pytest"], ["py.test"]):
+        raise UsageError(f"-- {shlex.join(command)}: only pytest is run here, as in: shrink triage -- pytest tests/")
+    return tuple(words[1:]) or (".",)
+
+
+def _words(text: str) -> tuple[str, ...]:
+    try:
+        return tuple(shlex.split(text))
+    except ValueError as error:
+        raise UsageError(f"--shrink-args: {error}. Write it as a shell would read it") from error

@@ -1,0 +1,6 @@
+"""`shrink triage`: many failures become clusters by cause, and one repro of each.
+
+`reading` finds the failures in junit.xml, logs and capsules, or `session` runs the tests. `reruns` runs each of them
+once more, `fault_origin` says where its fault begins, and `clusters` puts together what begins at the same place.
+`reductions` has the cheapest member of each cluster reduced by a process of its own. `triage` is the order of all that.
+"""

@@ -1,0 +1,123 @@
+"""The failures in junit.xml, in logs, and in a folder of capsules."""
+
+from __future__ import annotations
+
+import re
+import xml.etree.ElementTree as xml
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from shrinkray_gpu.errors import UsageError
+from shrinkray_gpu.lift.from_capsule import capsule as capsules
+from shrinkray_gpu.oracle import speech
+from shrinkray_gpu.triage.infrastructure import trouble_at_end
+from shrinkray_gpu.triage.reported import ReportedFailure
+
+LARGEST = 256 << 20
+"""Bytes of a file that is read."""
+_COLOUR = re.compile(r"\x1b\[[\d;]*[A-Za-z]")
+_CLOCK = re.compile(r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d[.\d]*Z ", re.MULTILINE)
+"""What GitHub writes before each line of a log."""
+_SUMMARY = re.compile(r"^(?:FAILED|ERROR) (\S+\.py(?:::.+?)?)(?: - (.*))?$", re.MULTILINE)
+_HEADER = re.compile(r"^_{3,} (?:ERROR at (?:setup|teardown) of |ERROR collecting )?(\S.*?) _{3,}$", re.MULTILINE)
+_RAISED = re.compile(r"^E {3}(.*)$", re.MULTILINE)
+_RULE = re.compile(r"^={3,} .* ={3,}$", re.MULTILINE)
+
+
+def read_all(paths: Sequence[Path], root: Path) -> list[ReportedFailure]:
+    """Of each file, and of each file in a folder: by its contents junit.xml, a capsule or a log. Tests are looked for
+    below `root`. Raises UsageError for what cannot be read."""
+    found: list[ReportedFailure] = []
+    for path in paths:
+        files = sorted(each for each in path.rglob("*") if each.is_file()) if path.is_dir() else [path]
+        if not files:
+            raise UsageError(f"{path} is an empty folder: name junit.xml, logs, or a folder of capsules")
+        for file in files:
+            found += _read(file, root, alone=file == path)
+    return found
+
+
+def _read(file: Path, root: Path, *, alone: bool) -> Iterator[ReportedFailure]:
+    try:
+        if file.stat().st_size > LARGEST:
+            raise UsageError(f"{file} has more than {LARGEST >> 20} MiB: cut out the part with the failures")
+        data = file.read_bytes()
+    except OSError as error:
+        raise UsageError(f"cannot read {file}: {error.strerror}. Name junit.xml, logs, or a folder") from error
+    head = data[:4096].lstrip()
+    if head.startswith(b"<"):
+        yield from _junit(file, data, root)
+    elif head.startswith(b"{") and b'"capsule"' in data:
+        yield _capsule(file)
+    elif b"\0" in head:
+        if alone:
+            raise UsageError(f"{file} is neither text nor a capsule: name junit.xml, logs, or a folder of capsules")
+    else:
+        yield from _log(file, data.decode("utf-8", "replace"), root)
+
+
+def _junit(file: Path, data: bytes, root: Path) -> Iterator[ReportedFailure]:
+    try:
+        suites = xml.fromstring(data)
+    except xml.ParseError as error:
+        raise UsageError(f"{file} is no XML ({error}): was it cut short? Write it once more") from error
+    for case in suites.iter("testcase"):
+        for failed in case:
+            if failed.tag in ("failure", "error"):
+                node = _node(case, root)
+                name = node or "::".join(filter(None, (case.get("classname", ""), case.get("name", ""))))
+                text = _COLOUR.sub("", failed.text or "")
+                yield ReportedFailure(name, str(file), _COLOUR.sub("", failed.get("message", "")), text, node)
+                break
+
+
+def _node(case: xml.Element, root: Path) -> str:
+    """What pytest calls the test, where its file is below the root; else empty."""
+    parts, name = case.get("classname", "").split("."), case.get("name", "")
+    given = case.get("file", "")
+    for count in range(len(parts), 0, -1):
+        file = "/".join(parts[:count]) + ".py"
+        if (root / file).is_file():
+            return "::".join([file, *parts[count:], name])
+    if given and (root / given).is_file():
+        return f"{given}::{name}"
+    return ""
+
+
+def _capsule(file: Path) -> ReportedFailure:
+    found = capsules.read(file, file.with_name(f"{file.stem}_contents"))
+    kernels = ", ".join(dict.fromkeys(each.kernel for each in found.likely))
+    return ReportedFailure(file.name, str(file), found.error, f"one of the launches of {kernels}", capsule=str(file))
+
+
+def _log(file: Path, text: str, root: Path) -> Iterator[ReportedFailure]:
+    text = _COLOUR.sub("", _CLOCK.sub("", text))
+    told = dict(_SUMMARY.findall(text))
+    if told:
+        parts = _parts(text)
+        for name, message in told.items():
+            own = parts.get(_title(name), "")
+            raised = [line.strip() for line in _RAISED.findall(own)]
+            node = name if (root / name.partition("::")[0]).is_file() and "::" in name else ""
+            yield ReportedFailure(name, str(file), "\n".join(raised) or message, own, node)
+        return
+    if trouble := trouble_at_end(text):
+        yield ReportedFailure(file.name, str(file), trouble.line, text)
+    elif raised_last := (speech.HEADER.search(text) and speech.exception_in(text)):
+        yield ReportedFailure(file.name, str(file), speech.last_line(raised_last), text)
+
+
+def _title(node: str) -> str:
+    """What stands above the test's part: `TestX.test_y[8]`; of a file that pytest cannot collect, its path."""
+    return ".".join(node.split("::")[1:]) or node
+
+
+def _parts(log: str) -> dict[str, str]:
+    """What the log tells of each failure, by its title."""
+    found: dict[str, str] = {}
+    headers = list(_HEADER.finditer(log))
+    for header, after in zip(headers, [*headers[1:], None]):
+        own = log[header.end() : after.start() if after is not None else len(log)]
+        end = _RULE.search(own)
+        found.setdefault(header[1], own[: end.start()] if end else own)
+    return found

@@ -1,0 +1,131 @@
+"""The cheapest member of a cluster, reduced by a process of its own: what goes wrong in one never ends the triage."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sys
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from shrinkray_gpu.device import architectures
+from shrinkray_gpu.device.own_commands import EndedCommand, finished
+from shrinkray_gpu.events import Failed, printed_result
+from shrinkray_gpu.triage.clusters import CauseCluster, FailureMember
+from shrinkray_gpu.triage.reruns import Reruns, TriagePlace
+
+AROUND = 600.0
+"""Seconds beside the search: runs of the original, the final check, the attachment. Then the best so far will do."""
+_REDUCED, _INTERRUPTED, _NO_KERNEL = 0, 130, 5
+"""Exit codes of `shrink`."""
+REDUCED, LEFT, FAILED, STOPPED = "reduced", "left as it is", "not reduced", "interrupted"
+_COPIED = ("ISSUE.md", "report.html")
+
+
+@dataclass(frozen=True)
+class Reducing:
+    """What the user asks of all reductions."""
+
+    seconds: float
+    """Of search, for each."""
+    words: tuple[str, ...] = ()
+    """More options of `shrink`."""
+    restart: bool = False
+
+
+def command(member: FailureMember, place: TriagePlace, asked: Reducing, folder: Path, seconds: float) -> list[str]:
+    """What a person would type."""
+    words = ["--quiet", "--json", "--restart" if asked.restart else "--resume", "--max-time", f"{seconds:g}"]
+    words += ["--python", place.python, "--cwd", str(place.cwd)]
+    for name, value in place.environment.items():
+        words += ["--env", f"{name}={value}"]
+    if place.arch is not None:
+        words += ["--arch", architectures.name(place.arch)]
+    words += [*asked.words, "--output", str((folder / "repro.py").absolute())]
+    ours = [sys.executable, "-m", "shrinkray_gpu"]
+    report = member.reports[0]
+    if report.capsule:
+        return [*ours, "capsule", report.capsule, *words]
+    return [*ours, *words, "--kernel-only", "-m", "pytest", report.node]
+
+
+def reduce_cluster(
+    cluster: CauseCluster, place: TriagePlace, asked: Reducing, folder: Path, seconds: float
+) -> dict[str, Any]:
+    """Reduce its cheapest member into `folder`. Returns what came of it: `state`, `why` and more, as JSON has it."""
+    member = cluster.cheapest
+    assert member is not None
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        return {"state": FAILED, "member": member.name, "why": f"cannot create {folder}: {error.strerror}"}
+    done = finished(command(member, place, asked, folder, seconds), place.cwd, seconds + AROUND)
+    told = {"member": member.name, **_outcome(done, folder)}
+    if told["state"] in (LEFT, FAILED) and not (folder / "repro.py").exists():
+        shutil.rmtree(folder, ignore_errors=True)
+    return told
+
+
+def _outcome(done: EndedCommand | None, folder: Path) -> dict[str, Any]:
+    if done is None:
+        return {"state": FAILED, "why": "it did not end in time"}
+    found = printed_result(done.out)
+    if done.code in (_REDUCED, _INTERRUPTED) and found and not done.interrupted:
+        _bring_up(Path(found["attachment"]).parent if found["attachment"] else None, folder)
+        return {
+            "state": REDUCED,
+            "why": "",
+            "output": "repro.py",
+            "issue": "ISSUE.md" if (folder / "ISSUE.md").is_file() else "",
+            "lines": found["after"][0],
+            "tokens": found["after"][1],
+            **{name: found.get(name) for name in ("spec", "fault", "same", "ended", "verified", "final_runs")},
+            "verdict": (found.get("verdict") or {}).get("verdict", ""),
+        }
+    if done.interrupted:
+        return {"state": STOPPED, "why": "interrupted; the same command goes on with it"}
+    why = _complaint(done)
+    if done.code == _NO_KERNEL:
+        return {"state": LEFT, "why": f"it fails for no reason of a GPU's: {why}"}
+    return {"state": FAILED, "why": f"{why} (exit code {done.code})"}
+
+
+def _complaint(done: EndedCommand) -> str:
+    """What the command ended with: its last event, or else the last line that it said."""
+    with suppress(ValueError):
+        told = json.loads(next(reversed(done.out.splitlines()), "{}"))
+        if told.get("event") == Failed.name:
+            return str(told["text"]).splitlines()[0]
+    lines = [line for line in done.said.splitlines() if line.strip()]
+    return lines[-1] if lines else "it said nothing"
+
+
+def _bring_up(attachment: Path | None, folder: Path) -> None:
+    """The attachment beside the repro, where a reader looks for it."""
+    if attachment is None:
+        return
+    for name in _COPIED:
+        if (attachment / name).is_file():
+            shutil.copyfile(attachment / name, folder / name)
+    if (attachment / "artifacts").is_dir():
+        shutil.copytree(attachment / "artifacts", folder / "artifacts", dirs_exist_ok=True)
+
+
+def explained(repro: Path, members: Sequence[FailureMember], reruns: Reruns) -> dict[str, str]:
+    """For each member, why the repro does not have its fault; empty where nothing that is known speaks against it."""
+    found = {}
+    for member in members:
+        if member.rerun is None or not member.is_seen:
+            found[member.name] = "it was not seen here, so that only its text is known"
+        else:
+            found[member.name] = reruns.explains(repro, member.rerun)
+    return found
+
+
+def relative(path: str | Path) -> str:
+    """As the user would type it."""
+    return os.path.relpath(path)

@@ -1,0 +1,243 @@
+"""Each failure once more, by itself: the test in a fresh process, the launch of a capsule as a script.
+
+The runs are those of a reduction: on the virtual GPU in forks of a process that has torch, elsewhere cold.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import tempfile
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from shrinkray_gpu.command.driver import Command
+from shrinkray_gpu.command.module_search import locate
+from shrinkray_gpu.corpus.known import known
+from shrinkray_gpu.device.own_commands import INSIDE
+from shrinkray_gpu.errors import ShrinkError, UsageError, bug_words
+from shrinkray_gpu.evidence.examine import fingerprint
+from shrinkray_gpu.evidence.instruments import static_rules
+from shrinkray_gpu.evidence.instruments.instrument import WANTS, Subject
+from shrinkray_gpu.evidence.synthesis import assemble
+from shrinkray_gpu.evidence.versions import versions
+from shrinkray_gpu.lift.from_capsule import capsule as capsules
+from shrinkray_gpu.oracle import adopt, obstacle, speech
+from shrinkray_gpu.oracle.cause_check import LaunchCauses
+from shrinkray_gpu.oracle.fault import Fault, kernels
+from shrinkray_gpu.oracle.needs import UNASKED, Needs
+from shrinkray_gpu.runner.fence import NOT_ASKED
+from shrinkray_gpu.runner.pool import COLD, Pool, Script
+from shrinkray_gpu.runner.private_setup import private_setup
+from shrinkray_gpu.runner.run import Run
+from shrinkray_gpu.triage.fault_origin import BY_RULE, FaultOrigin, by_kernel, origin_of
+from shrinkray_gpu.triage.reported import ReportedFailure
+
+_NODE = re.compile(r"^\S+\.py::\S")
+INTERPRETED = replace(UNASKED, interpreted=True)
+"""With kernels that write what they compute, for failures that hang on that."""
+
+
+@dataclass(frozen=True)
+class Rerun:
+    """What became of one failure when it was run again by itself."""
+
+    fault: Fault | None = None
+    """None where it was not seen again."""
+    origin: FaultOrigin | None = None
+    message: str = ""
+    """What the program itself ends in."""
+    spec: str = ""
+    """The SPEC that a reduction would adopt."""
+    kernels: tuple[str, ...] = ()
+    """Those that were launched or compiled."""
+    causes: LaunchCauses | None = None
+    runs: int = 1
+    """How many there were; all but the last ended without a fault."""
+    seconds: float = 0.0
+    """Of the run that shows it, or else of the last."""
+    known: tuple[str, ...] = ()
+    """Cases of a corpus with this fingerprint."""
+    trouble: str = ""
+    """Why it could not be run here; else empty."""
+
+    @property
+    def is_seen(self) -> bool:
+        return self.origin is not None and not self.trouble
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Rerun:
+        """What `to_json` made, as JSON brings it back."""
+        fault, origin, causes = data["fault"], data["origin"], data["causes"]
+        return cls(
+            **{
+                **data,
+                "fault": Fault(**fault) if fault else None,
+                "origin": FaultOrigin(**{**origin, "host": tuple(origin["host"])}) if origin else None,
+                "causes": LaunchCauses.from_json(causes) if causes else None,
+                "kernels": tuple(data["kernels"]),
+                "known": tuple(data["known"]),
+            }
+        )
+
+
+@dataclass(frozen=True)
+class TriagePlace:
+    """Where and how the failures are run."""
+
+    python: str
+    arch: int | None
+    environment: Mapping[str, str]
+    """On top of ours."""
+    cwd: Path
+    timeout: float
+    """Seconds for a run."""
+
+    @property
+    def variables(self) -> dict[str, str]:
+        return {**os.environ, **self.environment, INSIDE: "1"}
+
+
+class Reruns:
+    """The lanes, for one run after the other, until `close`."""
+
+    def __init__(self, place: TriagePlace) -> None:
+        self.place = place
+        self._folder = tempfile.TemporaryDirectory(prefix="shrink-", ignore_cleanup_errors=True)
+        cwd = str(place.cwd)
+        self._setup = private_setup(
+            Path(self._folder.name),
+            place.variables,
+            python=place.python,
+            imports=("torch",),
+            own=(cwd, cwd),
+            arch=place.arch,
+            left_open=NOT_ASKED,
+            confine=False,  # they are the user's tests as they are, and no candidates
+        )
+        self._pool: Pool | None = None
+        self._triton = versions(place.python, place.variables, gpu=False).get("triton", "")
+        self._command: Command | None = None
+
+    def __enter__(self) -> Reruns:
+        return self
+
+    def __exit__(self, t: type[BaseException] | None, e: BaseException | None, tb: TracebackType | None) -> None:
+        self.close()
+
+    def close(self) -> None:
+        if self._pool is not None:
+            self._pool.close()
+        self._folder.cleanup()
+
+    def rerun(self, report: ReportedFailure) -> Rerun:
+        """The failure once more; a second time where it did not show, on the virtual GPU with kernels that write. A
+        failure of ours is told in `trouble`."""
+        try:
+            return self._capsule(report) if report.capsule else self._test(report.node)
+        except ShrinkError as error:
+            return Rerun(trouble=str(error), runs=0)
+        except Exception as error:  # whatever it is: the others can still be told apart
+            return Rerun(trouble=f"a bug of shrink's own: {bug_words(error)}", runs=0)
+
+    def first_run(self, node: str) -> Rerun:
+        """One run of a test of which nobody knows whether it fails."""
+        command = self._located((node,))
+        return self._seen(command.text, self._script(command), node)
+
+    def tests(self, args: tuple[str, ...]) -> list[str]:
+        """The node ids that pytest collects. Raises UsageError where it collects none."""
+        command = self._located(("--collect-only", "-q", "--no-header", "--maxfail=0", *args))
+        run = self._run(command.text, self._script(command))
+        nodes = [line for line in run.stdout.splitlines() if _NODE.match(line)]
+        if not nodes:
+            why = obstacle(run) or run.trouble or speech.ending(run)
+            raise UsageError(f"pytest {' '.join(args)} collects no test: {why}")
+        return nodes
+
+    def explains(self, repro: Path, member: Rerun) -> str:
+        """Why the repro does not have the fault of a member; empty where nothing that is known speaks against it."""
+        assert member.fault is not None
+        script = Script(repro.absolute(), cwd=self.place.cwd, name="")
+        run = self._run(repro.read_text(encoding="utf-8"), UNASKED.on(script, virtual=self.place.arch is not None))
+        if run.trouble:
+            return f"its run tells nothing: {run.trouble}"
+        fault = Fault.of(run)
+        if member.causes is not None and (why := member.causes.difference(run)):
+            return why
+        return member.fault.difference(fault) if fault is not None else "it shows no fault here"
+
+    def _test(self, node: str) -> Rerun:
+        command = self._located((node,))
+        script = self._script(command)
+        first = self._seen(command.text, script, node)
+        if first.is_seen or first.trouble:
+            return first
+        needs = INTERPRETED if self.place.arch is not None else UNASKED
+        return replace(self._seen(command.text, self._script(command, needs), node), runs=2)
+
+    def _capsule(self, report: ReportedFailure) -> Rerun:
+        """The first script of the capsule's that shows a fault."""
+        path = Path(report.capsule)
+        held = Path(self._folder.name) / f"{path.stem}_contents"
+        found = capsules.read(path, held)
+        capsules.unpack(found, held)
+        last = Rerun()
+        file = Path(self._folder.name) / "launch.py"
+        for _, text in found.tries():
+            file.write_text(text, encoding="utf-8")
+            script = replace(UNASKED, timing=True).on(
+                Script(file, cwd=self.place.cwd), virtual=self.place.arch is not None
+            )
+            last = self._seen(text, script, path.name)
+            if last.is_seen and last.origin is not None:
+                return replace(last, origin=by_kernel(last.origin, text, file.name))
+        return last
+
+    def _seen(self, text: str, script: Script, node: str) -> Rerun:
+        run = self._run(text, script)
+        if run.trouble:
+            return Rerun(trouble=f"its run tells nothing: {run.trouble}", seconds=run.seconds)
+        if why := obstacle(run):
+            return Rerun(trouble=why, seconds=run.seconds)
+        subject = Subject(text, script, self._setup, self.place.timeout, Path(self._folder.name), COLD)
+        observed = [static_rules.look(subject, run)] if run.virtual else []
+        seen = assemble(subject, run, observed, code=False)
+        fault, origin = seen.fault, origin_of(run, seen, node, script)
+        if origin is not None and origin.by == BY_RULE:  # what a corpus knows of such is the instruction
+            fault = fingerprint(text, script, self._setup, seconds=self.place.timeout) or fault
+        return Rerun(
+            fault=fault,
+            origin=origin,
+            message=speech.last_line(failed) if (failed := speech.uncaught(run)) is not None else "",
+            spec=adopt(run) or "",
+            kernels=tuple(sorted(kernels(run))),
+            causes=LaunchCauses.of(run) if fault is not None and fault.phase == "device" else None,
+            seconds=run.seconds,
+            known=known(fault, self._triton) if fault is not None else (),
+        )
+
+    def _run(self, text: str, script: Script) -> Run:
+        virtual = self.place.arch is not None
+        if self._pool is None:
+            mode = "virtual" if virtual else "cold"
+            self._pool = Pool(script, self._setup, mode=mode, jobs=1, seconds=self.place.timeout)
+        pool = self._pool.serving(script, seconds=self.place.timeout)
+        return pool.run(text, wants=WANTS, machine_code=False) if virtual else pool.cold(text, wants=WANTS)
+
+    def _located(self, args: tuple[str, ...]) -> Command:
+        """The command, whose plugins are looked for once: that starts an interpreter."""
+        if self._command is None:
+            place = self.place
+            self._command = locate("pytest", args, python=place.python, cwd=place.cwd, environment=place.variables)
+        return replace(self._command, args=args)
+
+    def _script(self, command: Command, needs: Needs = UNASKED) -> Script:
+        script = Script(command.path, cwd=command.cwd, name=command.command_line)
+        return replace(needs, timing=True).on(script, virtual=self.place.arch is not None)

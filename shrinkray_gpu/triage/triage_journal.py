@@ -1,0 +1,78 @@
+"""What a triage has found out so far, a line each, so that a second call goes on where the first one ended."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from shrinkray_gpu.errors import UsageError
+from shrinkray_gpu.reduction.journal_lines import read_journal, write_line
+from shrinkray_gpu.triage.reported import ReportedFailure
+from shrinkray_gpu.triage.reruns import Rerun
+
+FILE = "journal.jsonl"
+FORMAT = 1
+
+
+class TriageJournal:
+    """The journal of one folder, open and locked until `close`. Raises UsageError where it is of other settings."""
+
+    def __init__(self, folder: Path, settings: Mapping[str, Any], *, restart: bool = False) -> None:
+        self.reruns: dict[str, Rerun] = {}
+        """By what was run."""
+        self.reductions: dict[str, dict[str, Any]] = {}
+        """By cluster."""
+        self.failures: list[ReportedFailure] | None = None
+        """Those of the tests that were run here; None where they were not."""
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            self._log = open(folder / FILE, "ab+", buffering=0)  # noqa: SIM115  as long as the journal
+        except OSError as error:
+            raise UsageError(f"cannot write {folder}: {error.strerror}. Choose another place by --output") from error
+        try:
+            fcntl.flock(self._log, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            self._log.close()
+            why = f"another triage is at work in {folder}: wait for it, or choose another --output"
+            raise UsageError(why) from error
+        header = {"triage": FORMAT, "settings": json.loads(json.dumps(dict(settings)))}
+        earlier = None if restart else read_journal(self._log)
+        if earlier is None:
+            self._log.truncate(0)
+            write_line(self._log, header)
+        elif earlier.header != header:
+            self._log.close()
+            raise UsageError(
+                f"{folder} holds a triage with other settings (interpreter, architecture, folder): choose another "
+                "--output, or add --restart to begin anew"
+            )
+        else:
+            for line in earlier.events:
+                self._take(line)
+
+    def close(self) -> None:
+        self._log.close()
+
+    def _take(self, line: Mapping[str, Any]) -> None:
+        if line["event"] == "rerun":
+            self.reruns[line["subject"]] = Rerun.from_json(line["found"])
+        elif line["event"] == "reduced":
+            self.reductions[line["cluster"]] = line["found"]
+        elif line["event"] == "session":
+            self.failures = [ReportedFailure(**each) for each in line["failures"]]
+
+    def keep_rerun(self, subject: str, found: Rerun) -> None:
+        self.reruns[subject] = found
+        write_line(self._log, {"event": "rerun", "subject": subject, "found": found.to_json()})
+
+    def keep_reduction(self, cluster: str, found: Mapping[str, Any]) -> None:
+        self.reductions[cluster] = dict(found)
+        write_line(self._log, {"event": "reduced", "cluster": cluster, "found": dict(found)})
+
+    def keep_failures(self, failures: Sequence[ReportedFailure]) -> None:
+        self.failures = list(failures)
+        write_line(self._log, {"event": "session", "failures": [asdict(each) for each in failures]})

@@ -1,0 +1,224 @@
+"""`shrink triage` as its user types it: tests on the virtual GPU, in Triton's interpreter, and capsules."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.capture import programs
+from tests.capture.test_capture import run as run_captured
+from tests.e2e.command import Said, environment, refused, shrink
+
+OPS = """\
+import torch, triton
+import triton.language as tl
+
+
+@triton.jit
+def gelu_kernel(x, y, BLOCK: tl.constexpr):
+    lanes = tl.arange(0, BLOCK)
+    tl.store(y + lanes, tl.load(x + lanes * 4194304))
+
+
+def gelu(x):
+    y = torch.empty_like(x)
+    gelu_kernel[(1,)](x, y, BLOCK=64)
+    torch.cuda.synchronize()
+    return y
+
+
+@triton.jit
+def rope_kernel(x, y, BLOCK: tl.constexpr):
+    lanes = tl.arange(0, BLOCK)
+    tl.store(y + lanes, tl.load(x + lanes * 8388608))
+
+
+def rope(x):
+    y = torch.empty_like(x)
+    rope_kernel[(1,)](x, y, BLOCK=64)
+    torch.cuda.synchronize()
+    return y
+
+
+@triton.jit
+def double_kernel(x, y, BLOCK: tl.constexpr):
+    lanes = tl.arange(0, BLOCK)
+    tl.store(y + lanes, tl.load(x + lanes) * 3)
+
+
+def double(x):
+    y = torch.empty_like(x)
+    double_kernel[(1,)](x, y, BLOCK=64)
+    return y
+
+
+def never_waits(x):
+    rope_kernel[(1,)](x, torch.empty_like(x), BLOCK=64)
+"""
+TESTS = """\
+import os, pathlib
+import pytest, torch
+import ops
+
+
+@pytest.mark.parametrize("n", [64, 100])
+def test_gelu(n):
+    ops.gelu(torch.zeros(n, device="cuda"))
+
+
+def test_gelu_wrapped():
+    try:
+        ops.gelu(torch.zeros(64, device="cuda"))
+    except RuntimeError as error:
+        raise ValueError("this backend is not usable") from error
+
+
+def test_gelu_asserts():
+    fine = True
+    try:
+        ops.gelu(torch.zeros(64, device="cuda"))
+    except RuntimeError:
+        fine = False
+    assert fine
+
+
+def test_rope():
+    ops.rope(torch.zeros(64, device="cuda"))
+
+
+def test_disk():
+    raise OSError(28, "No space left on device")
+
+
+def test_once():
+    seen = pathlib.Path(__file__).with_name("seen")
+    if not seen.exists():
+        seen.touch()
+        ops.rope(torch.zeros(64, device="cuda"))
+
+
+def test_fine():
+    ops.never_waits(torch.zeros(64, device="cuda"))
+"""
+WORDS = ("--arch", "sm_90", "--python", sys.executable)
+
+
+def triage(folder: Path, *words: str) -> tuple[Said, dict[str, Any]]:
+    done = shrink("triage", "--json", *words, cwd=folder)
+    assert done.code == 0, done.err
+    return done, json.loads(done.out)
+
+
+def members(told: dict[str, Any]) -> list[list[str]]:
+    return [sorted(each["name"].partition("::")[2] for each in one["members"]) for one in told["clusters"]]
+
+
+@pytest.mark.slow
+def test_failures_are_sorted_by_cause_and_one_of_each_cause_is_reduced(tmp_path: Path) -> None:
+    """Three messages of one kernel's statement are one cause; two kernels with one message are two."""
+    (tmp_path / "ops.py").write_text(OPS)
+    (tmp_path / "test_ops.py").write_text(TESTS)
+    words = (*WORDS, "--max-time", "1", "--shrink-args", "--no-second --no-report --jobs 1", "--", "pytest", ".")
+    _, sorted_only = triage(tmp_path, "--no-reduce", *words)
+    gelu = ["test_gelu[100]", "test_gelu[64]", "test_gelu_asserts", "test_gelu_wrapped"]
+    assert members(sorted_only) == [gelu, ["test_rope"]] and sorted_only["maybe_the_same"] == []
+    assert len(sorted_only["clusters"][0]["messages"]) == 3
+    assert {each["state"] for each in sorted_only["clusters"]} == {"not asked for"}
+    assert [(each["name"], each["kind"]) for each in sorted_only["machine"]] == [
+        ("test_ops.py::test_disk", "out of disk")
+    ]
+    assert [each["name"] for each in sorted_only["not_seen_again"]] == ["test_ops.py::test_once"]
+    (tmp_path / "test_ops.py").write_text(TESTS + "\n")  # the runs are not made again
+    _, told = triage(tmp_path, *words)
+    assert members(told) == members(sorted_only) and told["failures"] == 7
+    first = told["clusters"][0]
+    assert first["state"] == "reduced" and all(each["explained"] for each in first["members"]), first
+    repro = (tmp_path / "triage" / first["name"] / "repro.py").read_text()
+    assert "gelu_kernel" in repro and "pytest" not in repro and "rope" not in repro
+    page = (tmp_path / "triage" / "index.md").read_text()
+    assert f"]({first['name']}/repro.py)" in page and page.count("explains it") == 5
+    assert "<title>Triage</title>" in (tmp_path / "triage" / "index.html").read_text()
+
+
+@pytest.mark.slow
+def test_what_a_kernel_computes_wrong_is_seen_in_the_interpreter_and_jobs_are_one(tmp_path: Path) -> None:
+    """Two junit.xml of real sessions in Triton's interpreter, where the tests run as they are on a CPU."""
+    (tmp_path / "ops.py").write_text(OPS)
+    test = "import pytest, torch\nimport ops\n@pytest.mark.parametrize('n', [64, 80])\ndef test_double(n):\n"
+    test += "    x = torch.ones(n)\n    torch.testing.assert_close(ops.double(x)[:64], x[:64] * 2)\n"
+    (tmp_path / "test_double.py").write_text(test)
+    given = {**environment(), "TRITON_INTERPRET": "1"}
+    for job in ("a.xml", "b.xml"):
+        line = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", f"--junitxml={job}", "."]
+        assert subprocess.run(line, cwd=tmp_path, env=given, capture_output=True).returncode == 1
+    words = (
+        "--python",
+        sys.executable,
+        "--env",
+        "TRITON_INTERPRET=1",
+        "--no-reduce",
+        "a.xml",
+        "b.xml",
+        "--",
+        "pytest",
+        ".",
+    )
+    _, told = triage(tmp_path, "--hours", "0.0000001", "--output", "brief", *words[: words.index("--")])
+    assert [each["state"] for each in told["clusters"]] == ["its turn did not come"]
+    _, told = triage(tmp_path, *words)
+    assert members(told) == [["test_double[64]", "test_double[80]"]] and told["failures"] == 6
+    [cluster] = told["clusters"]
+    assert cluster["sources"] == ["a.xml", "b.xml", "pytest"] and all(each["seen_here"] for each in cluster["members"])
+    assert cluster["fault"].startswith("python fault: AssertionError: Tensor-likes are not close!")
+
+
+@pytest.mark.slow
+def test_what_a_corpus_knows_is_named_and_not_reduced(tmp_path: Path) -> None:
+    known = Path(__file__).parents[2] / "corpus" / "tma_misaligned" / "failing.py"
+    (tmp_path / "test_it.py").write_text(
+        f"import runpy\ndef test_it():\n    runpy.run_path({str(known)!r}, run_name='__main__')\n"
+    )
+    _, told = triage(tmp_path, *WORDS, "--", "pytest", ".")
+    [cluster] = told["clusters"]
+    assert cluster["state"] == "known" and any("tma_misaligned" in each for each in cluster["known"]), cluster
+    assert "fixed in Triton >=3.9" in (tmp_path / "triage" / "index.md").read_text()
+
+
+@pytest.mark.slow
+def test_capsules_of_one_launch_are_one_cause(tmp_path: Path) -> None:
+    held = tmp_path / "held"
+    held.mkdir()
+    _, capsule = run_captured(tmp_path, programs.COMPILES_NOT)
+    for name in ("one", "two"):
+        (held / f"{name}.json").write_text(json.dumps(capsule))
+    _, told = triage(tmp_path, *WORDS, "--no-reduce", "held")
+    [cluster] = told["clusters"]
+    assert len(cluster["members"]) == 2 and cluster["origin"]["kernel"] == "broken", cluster
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ((), "which failures? Usage: shrink triage junit.xml, or shrink triage -- pytest tests/"),
+        (("--", "make", "test"), "only pytest is run here"),
+        (("nothing.xml",), "cannot read nothing.xml"),
+        (("empty",), "empty is an empty folder"),
+        (("--shrink-args", "'", "fine.log"), "--shrink-args: No closing quotation"),
+        (("--arch", "hopper", "fine.log"), "--arch hopper: name an NVIDIA architecture"),
+        (("fine.log",), "no failure is told of there"),
+        (("--", "pytest", "no_such_test.py"), "pytest no_such_test.py ran no test (exit code 4): "),
+    ],
+)
+def test_bad_input_is_told_in_a_line(tmp_path: Path, words: tuple[str, ...], said: str) -> None:
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "fine.log").write_text("all is well\n")
+    done = refused("triage", *words, cwd=tmp_path)
+    assert done.code == 2 and said in done.message and "Traceback" not in done.err, done.err
+    assert not re.search(r"\n.", done.message) and os.listdir(tmp_path / "empty") == []

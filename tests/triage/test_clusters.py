@@ -1,0 +1,95 @@
+"""Which failures are one cause: given what was seen of them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from shrinkray_gpu.oracle.fault import Fault
+from shrinkray_gpu.triage.clusters import sort
+from shrinkray_gpu.triage.fault_origin import BY_COMPILER, BY_IR, FaultOrigin
+from shrinkray_gpu.triage.reported import ReportedFailure
+from shrinkray_gpu.triage.reruns import Rerun
+
+ILLEGAL = Fault("device", "an illegal memory access was encountered", "gelu", 700)
+GELU = FaultOrigin(BY_IR, "missing mask", "gelu", "ops.py:6:16")
+SEEN = Rerun(ILLEGAL, GELU, seconds=2.0)
+
+
+def report(name: str, message: str = "RuntimeError: CUDA error: x", source: str = "junit.xml") -> ReportedFailure:
+    return ReportedFailure(f"test_a.py::{name}", source, message, "", f"test_a.py::{name}")
+
+
+def names(found: object) -> list[list[str]]:
+    return [sorted(each.name.partition("::")[2] for each in cluster.members) for cluster in found.clusters]  # type: ignore[attr-defined]
+
+
+def test_one_cause_under_three_messages_is_one_and_two_causes_under_one_message_are_two() -> None:
+    said = ["RuntimeError: CUDA error: an illegal memory access", "OpError: no backend", "AssertionError: assert fine"]
+    reports = [report(f"test_{number}", words) for number, words in enumerate(said)]
+    reports.append(report("test_other", said[0]))
+    other = replace(SEEN, origin=replace(GELU, kernel="rope", statement="ops.py:30:8"))
+    reruns = {each.subject: SEEN for each in reports[:3]} | {reports[3].subject: other}
+    found = sort(reports, reruns)
+    assert names(found) == [["test_0", "test_1", "test_2"], ["test_other"]] and found.maybe == ()
+    assert len(found.clusters[0].messages) == 3
+
+
+def test_another_statement_of_the_same_kernel_is_apart_and_told() -> None:
+    reports = [report("test_0"), report("test_1")]
+    other = replace(SEEN, origin=replace(GELU, statement="ops.py:9:4"))
+    found = sort(reports, {reports[0].subject: SEEN, reports[1].subject: other})
+    assert len(found.clusters) == 2 and [each.why for each in found.maybe] == ["both in gelu, at other statements"]
+
+
+def test_the_same_words_of_the_compiler_on_two_kernels_are_apart_and_told() -> None:
+    crash = Fault("compile", "TritonGPUPipeline", "gelu", text="Assertion `x' failed.")
+    reports = [report("test_0"), report("test_1")]
+    one = Rerun(crash, FaultOrigin(BY_COMPILER, "TritonGPUPipeline: ...", "gelu"))
+    other = Rerun(replace(crash, kernel="rope"), FaultOrigin(BY_COMPILER, "TritonGPUPipeline: ...", "rope"))
+    found = sort(reports, {reports[0].subject: one, reports[1].subject: other})
+    assert len(found.clusters) == 2 and found.maybe[0].why == "the same words of the compiler, on other kernels"
+
+
+def test_jobs_do_not_count_and_a_failure_of_the_machine_in_one_of_them_is_apart() -> None:
+    full = report("test_0", "OSError: [Errno 28] No space left on device", "c.xml")
+    reports = [report("test_0", source="a.xml"), report("test_0", source="b.xml"), full]
+    found = sort(reports, {reports[0].subject: SEEN})
+    assert names(found) == [["test_0"]] and found.clusters[0].sources == ("a.xml", "b.xml")
+    assert [(member.reports[0].source, trouble.kind) for member, trouble in found.machine] == [("c.xml", "out of disk")]
+
+
+def test_what_ended_well_twice_is_told_and_what_came_back_is_flaky() -> None:
+    reports = [report("test_0"), report("test_1"), report("test_2")]
+    reruns = {reports[0].subject: Rerun(runs=2), reports[1].subject: replace(SEEN, runs=2), reports[2].subject: SEEN}
+    found = sort(reports, reruns)
+    assert [each.name for each in found.gone] == ["test_a.py::test_0"]
+    assert names(found) == [["test_1", "test_2"]]
+    assert [each.is_flaky for each in found.clusters[0].members] == [False, True]  # the sure one is reduced
+
+
+def test_what_cannot_be_run_here_is_told_apart_by_its_text_and_two_tests_are_never_joined_by_words_alone() -> None:
+    text = "tests/test_a.py:8: in test_0\npkg/ops.py:3: RuntimeError"
+    lost = Rerun(trouble="The script asks for CUDA and finds no GPU", runs=0)
+    reports = [
+        ReportedFailure(f"t.py::{name}", "log", "RuntimeError: CUDA error: misaligned address", text, f"t.py::{name}")
+        for name in ("test_0[1]", "test_0[2]", "test_1")
+    ]
+    found = sort(reports, {each.subject: lost for each in reports})
+    assert [len(each.members) for each in found.clusters] == [2, 1] and found.gone == ()
+    assert found.clusters[0].cheapest is None and len(found.maybe) == 1
+
+
+def test_the_cheapest_is_reduced_and_a_known_case_only_where_all_have_it() -> None:
+    reports = [report("test_0"), report("test_1")]
+    slow, fast = replace(SEEN, seconds=9.0, known=("case",)), replace(SEEN, seconds=1.0, known=("case",))
+    [cluster] = sort(reports, {reports[0].subject: slow, reports[1].subject: fast}).clusters
+    assert cluster.cheapest is not None and cluster.cheapest.name == "test_a.py::test_1" and cluster.known == ("case",)
+    [cluster] = sort(reports, {reports[0].subject: slow, reports[1].subject: replace(fast, known=())}).clusters
+    assert cluster.known == ()
+
+
+def test_the_name_of_a_cluster_does_not_hang_on_what_else_there_is() -> None:
+    reports = [report("test_0"), report("test_1")]
+    reruns = {each.subject: SEEN for each in reports}
+    [whole], [part] = sort(reports, reruns).clusters, sort(reports[1:], reruns).clusters
+    assert whole.name == part.name and whole.name.startswith("gelu_")

@@ -1,0 +1,40 @@
+"""A second call goes on with what the first one found; other settings are refused."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from shrinkray_gpu.errors import UsageError
+from shrinkray_gpu.triage.triage_journal import TriageJournal
+from tests.triage.test_clusters import SEEN, report
+
+SETTINGS = {"arch": 90, "cwd": "/x"}
+
+
+def test_it_comes_back_as_it_was_also_after_a_kill(tmp_path: Path) -> None:
+    first = TriageJournal(tmp_path, SETTINGS)
+    first.keep_rerun("test_a.py::test_0", SEEN)
+    first.keep_reduction("gelu_1", {"state": "reduced", "lines": 8})
+    first.keep_failures([report("test_0")])
+    first.close()
+    with open(tmp_path / "journal.jsonl", "a") as log:
+        log.write('{"event": "rerun", "subj')
+    again = TriageJournal(tmp_path, SETTINGS)
+    assert again.reruns == {"test_a.py::test_0": SEEN} and again.failures == [report("test_0")]
+    assert again.reductions == {"gelu_1": {"state": "reduced", "lines": 8}}
+    with pytest.raises(UsageError, match="another triage is at work"):
+        TriageJournal(tmp_path, SETTINGS)
+    again.close()
+
+
+def test_other_settings_are_refused_unless_it_begins_anew(tmp_path: Path) -> None:
+    first = TriageJournal(tmp_path, SETTINGS)
+    first.keep_rerun("test_a.py::test_0", SEEN)
+    first.close()
+    with pytest.raises(UsageError, match="other settings"):
+        TriageJournal(tmp_path, {**SETTINGS, "arch": 100})
+    anew = TriageJournal(tmp_path, {**SETTINGS, "arch": 100}, restart=True)
+    assert anew.reruns == {}
+    anew.close()
