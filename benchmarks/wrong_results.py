@@ -11,6 +11,7 @@ Without a GPU, Triton's interpreter computes what the kernels write. A row a pro
 from __future__ import annotations
 
 import argparse
+import ast
 import json
 import os
 import re
@@ -30,6 +31,7 @@ sys.path[:0] = [str(ROOT)]
 from shrinkray_gpu.same_fault.patch import patches  # noqa: E402
 
 FOLDER = ROOT / "benchmarks" / "wrong_results"
+_WORD = re.compile(r"\w+|[^\w\s]")
 CONTEXT = 4
 """Tokens before a change, by which its place is known where statements were merged."""
 RESULTS = ROOT / "benchmarks" / "results" / "wrong_results.json"
@@ -93,19 +95,29 @@ def _by_tokens(diff: str, text: str) -> tuple[str | None, bool]:
     if len(old) != len(new):
         return None, False
     placed = 0
-    for pair in zip(old, new):
-        was, now = (re.findall(r"\w+|[^\w\s]", line) for line in pair)
-        same = len(os.path.commonprefix([was, now]))
-        ends = len(os.path.commonprefix([was[::-1], now[::-1]]))
+    for before, after in zip(old, new):
+        was, now = list(_WORD.finditer(before)), list(_WORD.finditer(after))
+        words, others = [each[0] for each in was], [each[0] for each in now]
+        same = len(os.path.commonprefix([words, others]))
+        ends = len(os.path.commonprefix([words[::-1], others[::-1]]))
         ends = min(ends, len(was) - same, len(now) - same)
-        taken, put = was[same : len(was) - ends], now[same : len(now) - ends]
-        context = was[max(0, same - CONTEXT) : same]
-        pattern = r"\s*".join(map(re.escape, [*context, *taken]))
-        found = list(re.finditer(pattern, text)) if context and taken else []
+        put = now[same : len(now) - ends]
+        into = after[put[0].start() : put[-1].end()] if put else ""
+        context, taken = words[max(0, same - CONTEXT) : same], words[same : len(was) - ends]
+        head, tail = (r"\s*".join(map(re.escape, each)) for each in (context, taken))
+        found = list(re.finditer(rf"({head}\s*)({tail})", text)) if context and taken else []
         if len(found) == 1:
-            text = text[: found[0].start()] + " ".join([*context, *put]) + text[found[0].end() :]
+            text = text[: found[0].start(2)] + into + text[found[0].end() :]
             placed += 1
-    return text if placed else None, placed == len(old)
+    return text if placed and _is_python(text) else None, placed == len(old) and _is_python(text)
+
+
+def _is_python(text: str) -> bool:
+    try:
+        ast.parse(text)
+    except SyntaxError:
+        return False
+    return True
 
 
 def _replaced(pairs: Sequence[tuple[str, str]], text: str) -> tuple[str | None, bool]:

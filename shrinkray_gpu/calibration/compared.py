@@ -15,18 +15,22 @@ from shrinkray_gpu.oracle import Oracle
 from shrinkray_gpu.oracle.comparison_check import ComparisonCheck
 from shrinkray_gpu.oracle.same import SameFaultOracle
 from shrinkray_gpu.runner.at_once import at_once
-from shrinkray_gpu.runner.inside.compare.comparison import AGAINST, GOES_ON, PROBES, SAVE
+from shrinkray_gpu.runner.inside.compare.comparison import AGAINST, GOES_ON, KINDS, SAVE, UNSTEADY
+from shrinkray_gpu.runner.inside.compare.sides import INSTEAD, PART, PROBE
 from shrinkray_gpu.runner.knob_settings import parse_setting
 from shrinkray_gpu.runner.run import Run
 
 SLOW = 30.0
 """Seconds of a cold run, of which the original gets only one to find that fraction."""
+ALL = ("actual", "expected", *INSTEAD)
+"""What a run may be asked for, of the keys of `Comparison.moved`."""
+SIZES = "its kernel is not asked with other sizes: the program ends in another way then"
 LIKELY = 2
 """So many of these are tried beside the run that they are for: one of them nearly always is enough."""
 NONE = "no check of tensors that a kernel wrote was seen to fail; name what the script says instead"
 FRACTIONS = ("0.1", "0.001", "1e-5", "0")
 """Of the distance between the two sides of a check, tried until the original passes."""
-UNSTEADY = "the check that fails is another one from run to run, so candidates are not held against it"
+OTHER = "the check that fails is another one from run to run, so candidates are not held against it"
 
 
 def with_comparison(plan: Plan, source: str) -> Plan:
@@ -50,9 +54,9 @@ def _with_check(plan: Plan, source: str) -> Plan:
         return plan
     path = str(Path(plan.pool.setup.scratch).parent / "comparison")
     # The kernel may fault at other sizes; a stale result of the case before is right where both draw the same.
-    for probes, more in (((PROBES,), ()), ((), ()), ((), (GOES_ON,))):
+    for kinds, more in (((PART, PROBE), ()), ((PART,), ()), ((PART,), (GOES_ON,))):
         wants = (*oracle.needs.wants, *more)
-        first = plan.pool.cold(source, wants=(*wants, *probes, SAVE + path))
+        first = plan.pool.cold(source, wants=(*wants, KINDS + " ".join(kinds), SAVE + path))
         if oracle.judge(first).faults:
             break
     if first.comparison is None or not oracle.judge(first).faults:
@@ -69,7 +73,7 @@ def _with_check(plan: Plan, source: str) -> Plan:
 
     def once(fraction: str) -> Run:
         if not fraction:
-            return plan.pool.cold(source, wants=(*wants, AGAINST + path))
+            return plan.pool.cold(source, wants=(*wants, AGAINST + path, UNSTEADY + " ".join(ALL)))
         return plan.pool.cold(source, way=parse_setting(f"apart={fraction}"), wants=wants)
 
     ahead = min(LIKELY, max(1, plan.pool.jobs - 1))
@@ -78,12 +82,13 @@ def _with_check(plan: Plan, source: str) -> Plan:
     if again.comparison is not None:
         check = replace(check, unsteady=frozenset(again.comparison.moved))
     if not oracle.judge(again).faults or check.difference(again) or check.doubt(again):
-        return plan.noted(UNSTEADY)
+        return plan.noted(OTHER)
     runs = chain(passing, map(once, fractions[ahead:]))
     check = replace(check, apart=_apart(oracle, zip(fractions, runs)))
     compared = oracle.comparing(check, draws_go_on=GOES_ON in wants)
     pool = fitting(plan.pool, compared) or plan.pool
-    return replace(plan, seen=replace(plan.seen, oracle=compared), pool=pool).noted(check.told())
+    plan = replace(plan, seen=replace(plan.seen, oracle=compared), pool=pool).noted(check.told())
+    return plan if PROBE in kinds else plan.noted(SIZES)
 
 
 def _apart(oracle: Oracle, runs: Iterable[tuple[str, Run]]) -> str:

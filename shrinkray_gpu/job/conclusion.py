@@ -35,7 +35,6 @@ from shrinkray_gpu.runner.lanes import MEMORY
 from shrinkray_gpu.runner.run import Run
 from shrinkray_gpu.same_fault.fault_comparison import FaultComparison
 from shrinkray_gpu.same_fault.healthy_twin import Health
-from shrinkray_gpu.start.argument_slice import without_marks
 from shrinkray_gpu.start.choice import from_elsewhere, modules_of_its_own
 from shrinkray_gpu.start.given import Start
 from shrinkray_gpu.start.kernel_alone import calls
@@ -66,21 +65,20 @@ def conclude(
     """Write the repro, and ask clean runs, controls and instruments what they say of it."""
     say("verifying the result in clean processes ...")
     plan, checks, best = ready.plan, ready.checks, reduction.program.text
-    shown = without_marks if ready.has_our_marks else str
     with ThreadPoolExecutor(1, thread_name_prefix="evidence") as beside:
         # Where chance has a part in the fault, work beside the clean runs would change their rate. Where time has, the
         # clean runs would slow down what must end under a control.
         apart = plan.rate is not None or plan.oracle.needs.timing
         looked = beside.submit(checks.compared, best) if checks and not apart else None
-        final = final_check(shown(best), output, plan, options)
+        final = final_check(ready.shown(best), output, plan, options)
     if final.unknown:
         say(f"{final.unknown} clean runs told nothing, the second time with more time as well: {final.instead}")
     if final.other_error:
         say(f"not every clean run ends in the error asked for: {final.other_error}. The same access may end in either")
     if not final.stands:
-        final = fallback_check(final, reduction, original, output, plan, options, shown=shown)
+        final = fallback_check(final, reduction, original, output, plan, options, shown=ready.shown)
     comparison = looked.result() if looked else None
-    if checks and (comparison is None or final.text != shown(best)):
+    if checks and (comparison is None or final.text != ready.shown(best)):
         comparison = checks.compared(final.text)
     healthy = Health()
     if checks and comparison and final.stands:

@@ -32,8 +32,8 @@ from shrinkray_gpu.same_fault import controls
 from shrinkray_gpu.same_fault.checkpoints import Checkpoints
 from shrinkray_gpu.same_fault.slippage_checks import SlippageChecks
 from shrinkray_gpu.start import Start, UserProgram, without
-from shrinkray_gpu.start.argument_slice import MARK
-from shrinkray_gpu.start.unread_values import with_unread_kept
+from shrinkray_gpu.start.argument_slice import without_marks
+from shrinkray_gpu.start.unread_values import with_unread_kept, without_unread_marks
 
 BRIEF = 1.0
 """Seconds after its last launch for which a lane is waited for that most likely hangs."""
@@ -91,10 +91,10 @@ class Ready:
     test: TieredTest
     checks: SlippageChecks | None
 
-    @property
-    def has_our_marks(self) -> bool:
-        """Whether `# shrink: keep` in the program is ours, and no word of the user's."""
-        return self.start.lifted or self.program.text.count(MARK) > self.start.program.text.count(MARK)
+    def shown(self, text: str) -> str:
+        """A text for its reader, without marks of ours. Where the start is ours, all are."""
+        text = without_unread_marks(text)
+        return without_marks(text) if self.start.lifted else text
 
     def close(self) -> None:
         self.test.close()

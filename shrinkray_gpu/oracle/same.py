@@ -115,7 +115,9 @@ class SameFaultOracle(Oracle):
 
     def comparing(self, check: ComparisonCheck, *, draws_go_on: bool = False) -> SameFaultOracle:
         """The same oracle, which holds what candidates check against this."""
-        needs = dataclasses.replace(self.needs, compared=check.recording, draws_go_on=draws_go_on)
+        needs = dataclasses.replace(
+            self.needs, compared=check.recording, unsteady=tuple(sorted(check.unsteady)), draws_go_on=draws_go_on
+        )
         return self._with(comparison=check, needs=needs, warning="")
 
     def keeping(self, causes: LaunchCauses) -> SameFaultOracle:

@@ -122,8 +122,8 @@ def passed(tree: ast.Module, call: ast.Call, kernel: str, wanted: Collection[str
         yield from (each.value for each in call.args if isinstance(each, ast.Starred))
 
 
-def marked(text: str, found: Slice) -> str:
-    """The text with these marks."""
+def marked(text: str, found: Slice, mark: str = MARK) -> str:
+    """The text with these marks; `mark` is that of a statement."""
     lines = text.split("\n")
     for statement in found.statements:
         call, end = found.calls.get(statement), statement.end_col_offset
@@ -134,7 +134,7 @@ def marked(text: str, found: Slice) -> str:
             lines[at] = (kept + line[statement.end_col_offset :]).decode()
             end = len(kept)
         only_called = call is not None and getattr(statement, "value", None) is call
-        _mark(lines, statement, HEAD if only_called and not isinstance(statement, ast.Expr) else MARK, end)
+        _mark(lines, statement, HEAD if only_called and not isinstance(statement, ast.Expr) else mark, end)
     for head in found.heads:
         last = head.iter if isinstance(head, ast.For) else head.test
         _mark(lines, last, HEAD, last.end_col_offset)

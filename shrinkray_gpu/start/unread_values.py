@@ -2,7 +2,7 @@
 
 To take such a computation away changes nothing, so each search would. But it may be what the bug is about: an
 accumulator that the last step forgets, a scale that is loaded and not applied. Then the fix has nothing left to use. So
-these statements are marked with `# shrink: keep`.
+these statements are marked.
 """
 
 from __future__ import annotations
@@ -11,10 +11,11 @@ import ast
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TypeAlias
 
-from shrinkray_gpu.start.argument_slice import marked
+from shrinkray_gpu.start.argument_slice import MARK, marked
 from shrinkray_gpu.start.host_code import is_kernel
 from shrinkray_gpu.start.slicing import Slice
 
+UNREAD = f"{MARK} (unread)"
 _Held: TypeAlias = Mapping[str, frozenset[ast.stmt]]
 """By variable, the statements that may have set it."""
 
@@ -23,7 +24,12 @@ def with_unread_kept(text: str) -> str:
     """The program's text, with marks at what its kernels compute for nothing; the text itself where that is nothing."""
     kernels = [each for each in ast.walk(ast.parse(text)) if is_kernel(each)]
     unread = {each: None for kernel in kernels for each in unread_in(kernel)}
-    return marked(text, Slice([*unread], [], {}, [])) if unread else text
+    return marked(text, Slice([*unread], [], {}, []), UNREAD) if unread else text
+
+
+def without_unread_marks(text: str) -> str:
+    """The text for its reader, who did not ask for these marks."""
+    return text.replace(UNREAD, "")
 
 
 def unread_in(kernel: ast.FunctionDef) -> list[ast.stmt]:
@@ -53,9 +59,11 @@ class _Flow:
             self._reads(statement.test, statement, held)
             return _either(self.follow(statement.body, held), self.follow(statement.orelse, held))
         if isinstance(statement, (ast.For, ast.While)):
-            self._reads(statement.iter if isinstance(statement, ast.For) else statement.test, statement, held)
+            head = statement.iter if isinstance(statement, ast.For) else statement.test
+            self._reads(head, statement, held)
             for _ in range(2):
                 held = _either(held, self.follow(statement.body, held))
+                self._reads(head, statement, held)
             return self.follow(statement.orelse, held)
         if isinstance(statement, ast.With):
             return self.follow(statement.body, held)

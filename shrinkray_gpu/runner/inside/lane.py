@@ -64,6 +64,8 @@ class _Lane:
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         atexit._clear()  # what the parent's imports registered is not the candidate's
         late_imports.watch()
+        if "numpy.random" in sys.modules:
+            sys.modules["numpy.random"].seed()  # else all forks would draw the same
         baseline = None
         held = fence.hold(self.setup, private=self.private) if self.setup["confine"] else []
         about = {}

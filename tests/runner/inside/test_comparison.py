@@ -11,7 +11,7 @@ import pytest
 pytest.importorskip("torch")
 pytest.importorskip("triton")
 
-from shrinkray_gpu.runner.inside.compare.comparison import AGAINST, GOES_ON, PROBES, SAVE
+from shrinkray_gpu.runner.inside.compare.comparison import AGAINST, GOES_ON, KINDS, SAVE, UNSTEADY
 from tests.runner.inside.forked import forked
 from tests.runner.inside.test_watchers import candidate, run
 
@@ -136,21 +136,49 @@ def test_a_kernel_that_gets_these_values_alone_is_another_one(tmp_path: Path) ->
 def test_what_these_sizes_and_values_hide_shows_at_others(tmp_path: Path, hidden: str) -> None:
     script = SCRIPT.replace("* 2", hidden)
     check, kept = "assert torch.allclose(actual, expected)", str(tmp_path / "kept")
-    assert checked(tmp_path, check, SAVE + kept, PROBES, script=script)["comparison"]["moved"] == {}
+    assert checked(tmp_path, check, SAVE + kept, KINDS + "part probe", script=script)["comparison"]["moved"] == {}
     assert checked(tmp_path, check, AGAINST + kept, script=script)["comparison"]["moved"] == {}
     seen = checked(tmp_path, check, AGAINST + kept, script=SCRIPT)["comparison"]["moved"]
     assert seen == {"probe": "its kernel makes something else of negative values at other sizes"}
 
 
-def test_who_writes_what_shows_where_some_programs_do_not_run(tmp_path: Path) -> None:
-    script = SCRIPT.replace("at = tl.arange(0, BLOCK)", "at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)")
-    script = script.replace("rows[(1,)]", "rows[(4,)]").replace("BLOCK=16", "BLOCK=4")
+TILES = SCRIPT.replace("at = tl.arange(0, BLOCK)", "at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)")
+
+
+@pytest.mark.parametrize("programs", [2, 3, 4])
+def test_who_writes_what_shows_where_some_programs_do_not_run(tmp_path: Path, programs: int) -> None:
+    script = TILES.replace("rows[(1,)]", f"rows[({programs},)]").replace("BLOCK=16", "BLOCK=4")
+    script = script.replace("randn(12)", f"randn({4 * programs})")
     check, kept = "assert torch.allclose(actual, expected)", str(tmp_path / "kept")
-    assert checked(tmp_path, check, SAVE + kept, PROBES, script=script)["comparison"]["moved"] == {}
+    assert checked(tmp_path, check, SAVE + kept, KINDS + "part probe", script=script)["comparison"]["moved"] == {}
     assert checked(tmp_path, check, AGAINST + kept, script=script)["comparison"]["moved"] == {}
-    turned = script.replace("tl.program_id(0)", "(3 - tl.program_id(0))")
+    turned = script.replace("tl.program_id(0)", f"({programs - 1} - tl.program_id(0))")
     seen = checked(tmp_path, check, AGAINST + kept, script=turned)["comparison"]["moved"]
     assert seen == {"part": "other elements are written by other programs of its kernel"}
+    # A side that is no more the same: the rest is asked all the same where that is no news.
+    drawn = turned.replace("x * 3", "x * 4")
+    assert "part" not in checked(tmp_path, check, AGAINST + kept, script=drawn)["comparison"]["moved"]
+    unsteady = UNSTEADY + "actual expected"
+    assert "part" in checked(tmp_path, check, AGAINST + kept, unsteady, script=drawn)["comparison"]["moved"]
+
+
+def test_another_grid_is_not_held_to_its_part(tmp_path: Path) -> None:
+    """An autotuner may find another block the best one."""
+    script = TILES.replace("rows[(1,)]", "rows[(6,)]").replace("BLOCK=16", "BLOCK=2")
+    check, kept = "assert torch.allclose(actual, expected)", str(tmp_path / "kept")
+    assert checked(tmp_path, check, SAVE + kept, KINDS + "part", script=script)["comparison"]["moved"] == {}
+    other = script.replace("rows[(6,)]", "rows[(3,)]").replace("BLOCK=2", "BLOCK=4")
+    assert checked(tmp_path, check, AGAINST + kept, script=other)["comparison"]["moved"] == {}
+
+
+def test_at_smaller_sizes_a_kernel_may_index_further_than_it_did(tmp_path: Path) -> None:
+    script = TILES.replace("tl.program_id(0) * BLOCK", "tl.program_id(0) // n * 13 + tl.program_id(0) % n * 4")
+    script = script.replace("rows[(1,)](x, out, x.numel(), BLOCK=16)", "rows[(10,)](x, out, 5, BLOCK=4)")
+    script = script.replace("mask=at < n", "mask=at < 33").replace("randn(12)", "randn(33)")
+    check, kept = "assert torch.allclose(actual, expected)", str(tmp_path / "kept")
+    first = checked(tmp_path, check, SAVE + kept, KINDS + "part probe", script=script)
+    assert first["failure"]["type"] == "AssertionError"
+    assert checked(tmp_path, check, AGAINST + kept, script=script)["comparison"]["moved"] == {}
 
 
 def test_a_draw_less_changes_no_other(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import contextlib
 import random
+import sys
 from functools import partial
 from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
 
@@ -20,7 +21,7 @@ from . import recording
 from .chance import SEED
 from .provenance import Provenance
 from .sides import OUTPUT, PART, PROBE, distance, has, made_otherwise, moved, recorded, sides_of, text_of, values_of
-from .watched_launch import WatchedLaunch, part_of, quiet, smaller_sizes
+from .watched_launch import WatchedLaunch, in_roomy, part_of, quiet, sizes_of, smaller_sizes
 
 Record = Dict[str, Any]
 
@@ -28,8 +29,11 @@ SAVE, AGAINST = "comparison to ", "comparison with "
 """In `wants`, before the path of a recording."""
 GOES_ON = "comparison of draws that go on"
 """In `wants`: no case draws what one before it drew; see `Provenance.anew`."""
-PROBES = "comparison probes"
-"""In `wants`: record what the kernel makes of negative values at other sizes, too, in which it may fault."""
+KINDS = "comparison also by "
+"""In `wants`, before what the recording is to know beside what the kernel makes of values of ours: `PART`, `PROBE`, or
+both. In the second the kernel may fault."""
+UNSTEADY = "comparison without "
+"""In `wants`, before the keys of `moved` that no candidate is held to: what comes behind them is asked all the same."""
 TESTS = (
     *("assert_allclose", "assert_array_equal", "assert_array_almost_equal", "assert_almost_equal", "assert_equal"),
 )
@@ -53,9 +57,11 @@ class CheckObserver:
         log: Any,
         apart: Optional[float] = None,
         anew: bool = True,
-        probes: bool = False,
+        kinds: Sequence[str] = (),
+        unsteady: Sequence[str] = (),
     ) -> None:
-        self.save, self.against, self.apart, self.anew, self.probes = save, against, apart, anew, probes
+        self.save, self.against, self.apart, self.anew = save, against, apart, anew
+        self.kinds, self.unsteady = frozenset(kinds), frozenset(unsteady)
         self.brought_nearer = 0
         """How often two sides that are compared were brought nearer to each other; see `Provenance.apart`."""
         self.trouble = ""
@@ -115,14 +121,14 @@ class CheckObserver:
         sides = [(name, text_of(tensor), values_of(torch, tensor)) for name, tensor in sides_of(compared)]
         launch = self.launches.get(compared.launch)
         if self.save:
-            kinds = (OUTPUT, PART, PROBE) if self.probes else (OUTPUT,)
+            kinds = (OUTPUT, *(each for each in (PART, PROBE) if each in self.kinds))
             outputs = [side for kind in kinds if launch is not None for side in launch.asked_again(provenance, kind)]
             recorded(sides, outputs).write(self.save)
         if self.against:
             theirs = recording.read(self.against)
             found = told["moved"] = moved(torch, sides, theirs)
             for kind in (OUTPUT, PART, PROBE):  # the last takes a compilation: for what is else the same
-                if has(theirs, kind) and not (found and kind != OUTPUT):
+                if has(theirs, kind) and not (set(found) - self.unsteady):
                     outputs = launch.asked_again(provenance, kind) if launch is not None else []
                     found.update(made_otherwise(torch, kind, outputs, theirs))
         return told
@@ -197,13 +203,13 @@ class CheckObserver:
         def run(kernel: Any, *args: Any, grid: Any, warmup: bool, **kwargs: Any) -> Any:
             if warmup:
                 return original(kernel, *args, grid=grid, warmup=warmup, **kwargs)
-            def again(kind: str = OUTPUT) -> Any:
+            def again(kind: str = OUTPUT, held: Optional[Record] = None) -> Any:
                 there, positional, named = grid, list(args), kwargs
                 if kind == PART:
-                    there = lambda meta: part_of(grid, meta)  # noqa: E731
+                    there = partial(_part, launch, grid)
                 elif kind == PROBE:
                     constants = [param.name for param in kernel.params if param.is_constexpr]
-                    positional, named = smaller_sizes(kernel, constants, args, kwargs)
+                    positional, named = _probing(kernel, constants, args, kwargs, held or {})
                 return original(kernel, *positional, grid=there, warmup=warmup, **named)
 
             with self._launch(kernel, [*args, *kwargs.values()], again) as launch:
@@ -215,18 +221,20 @@ class CheckObserver:
 
     def _interpreted(self, original: Callable[..., Any]) -> Callable[..., Any]:
         def call(executor: Any, *args: Any, **kwargs: Any) -> Any:
-            def again(kind: str = OUTPUT) -> Any:
+            def again(kind: str = OUTPUT, held: Optional[Record] = None) -> Any:
                 grid, positional, named = executor.grid, list(args), kwargs
                 if kind == PROBE:
-                    positional, named = smaller_sizes(executor, getattr(executor, "constexprs", ()), args, kwargs)
+                    positional, named = _probing(
+                        executor, getattr(executor, "constexprs", ()), args, kwargs, held or {}
+                    )
                 if kind == PART:
-                    executor.grid = lambda meta: part_of(grid, meta)
+                    executor.grid = partial(_part, launch, grid)
                 try:
                     return original(executor, *positional, **named)
                 finally:
                     executor.grid = grid
 
-            with self._launch(executor, [*args, *kwargs.values()], again):
+            with self._launch(executor, [*args, *kwargs.values()], again) as launch:
                 return again()
 
         return call
@@ -234,7 +242,7 @@ class CheckObserver:
     def _note(self, tensors: List[Any]) -> None:
         self.wrote += tensors
 
-    def _launch(self, kernel: Any, args: List[Any], again: Callable[[str], Any]) -> WatchedLaunch:
+    def _launch(self, kernel: Any, args: List[Any], again: Callable[..., Any]) -> WatchedLaunch:
         return WatchedLaunch(self, getattr(kernel.fn, "__name__", str(kernel.fn)), args, again)
 
 
@@ -251,6 +259,19 @@ _NOTHING: Record = {
     "moved": {},
     "trouble": "",
 }
+
+
+def _part(launch: WatchedLaunch, grid: Any, meta: Record) -> "Tuple[int, ...]":
+    launch.grid = sizes_of(grid, meta)
+    return part_of(launch.grid)
+
+
+def _probing(kernel: Any, constants: Any, args: Any, named: Record, held: Record) -> "Tuple[List[Any], Record]":
+    torch = sys.modules["torch"]
+    positional, named = smaller_sizes(kernel, constants, args, named)
+    return [in_roomy(torch, each, held) for each in positional], {
+        name: in_roomy(torch, each, held) for name, each in named.items()
+    }
 
 
 def _copied(torch: Any, array: Any) -> Any:

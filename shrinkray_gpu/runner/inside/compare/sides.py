@@ -80,6 +80,8 @@ def made_otherwise(torch: Any, kind: str, outputs: List[Side], theirs: recording
     known = [(each["text"], _read(torch, theirs, each)) for each in _kept(theirs) if each["name"] == kind]
     if not outputs:
         return {kind: "it is not known what its kernel makes of other values"}
+    if kind == PART and {text for _, text, _ in outputs}.isdisjoint(text for text, _ in known):
+        return {}  # another grid, as of another configuration that an autotuner found best
     for _, text, values in outputs:
         if not any(text == was and _is_near(torch, values, old) for was, old in known):
             return {kind: INSTEAD[kind]}
@@ -136,10 +138,12 @@ def elements(torch: Any, tensor: Any) -> Any:
     return bare.set_(tensor.untyped_storage(), 0, (tensor.untyped_storage().nbytes() // size,), (1,))
 
 
-def values_of_ours(torch: Any, like: Any, sources: str) -> Any:
-    """Numbers between -2 and 2 that hang on nothing but their place, and on what the tensor comes from."""
+def values_of_ours(torch: Any, like: Any, sources: str, *, negative: bool = False) -> Any:
+    """Numbers between -2 and 2, or between -40 and 0, that hang on nothing but their place, and on what the tensor
+    comes from."""
     places = torch.arange(like.numel(), dtype=torch.int64, device=like.device) + zlib.crc32(sources.encode()) % 997
-    return ((places * 7919) % 1000 / 250 - 2).to(like.dtype)
+    values = (places * 7919) % 1000 / 250 - 2
+    return (values * 10 - 20.5 if negative else values).to(like.dtype)
 
 
 def text_of(tensor: Any) -> str:

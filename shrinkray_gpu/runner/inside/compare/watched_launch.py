@@ -9,7 +9,7 @@ from ..launches.launch_log import NOT_FOLLOWED
 from ..process.trouble import words_of
 from ..static import stores
 from .provenance import Provenance
-from .sides import OUTPUT, PROBE, Side, elements, sample, text_of, values_of, values_of_ours
+from .sides import OUTPUT, PART, PROBE, Side, elements, sample, text_of, values_of, values_of_ours
 
 Record = Dict[str, Any]
 
@@ -22,8 +22,10 @@ KEPT = 8
 class WatchedLaunch:
     """Looks at what a launch is given before it and after it: what is another then, it wrote."""
 
-    def __init__(self, observer: Any, kernel: str, args: List[Any], again: Callable[[str], Any]) -> None:
+    def __init__(self, observer: Any, kernel: str, args: List[Any], again: Callable[..., Any]) -> None:
         self.observer, self.kernel, self.args, self.again = observer, kernel, args, again
+        self.grid: Tuple[int, ...] = ()
+        """All of it, once a part of it was asked again."""
         self.written: List[Any] = []
         self.given: List[Any] = []
         self.before: List[Any] = []
@@ -81,19 +83,23 @@ class WatchedLaunch:
         compiled, launched = (len(log.compiles), len(log.launches)) if log is not None else (0, 0)
         read = {each.untyped_storage()._cdata for each in self.read or ()}
         try:
-            with quiet(torch):
-                for tensor in (*(self.read or ()), *self.written):
-                    whole = elements(torch, tensor)
-                    if tensor.untyped_storage()._cdata not in read:
+            held = {}
+            for tensor in _distinct(torch, [*(self.read or ()), *self.written]):
+                key = tensor.untyped_storage()._cdata
+                whole = held[key] = _roomy(torch, tensor) if kind == PROBE else elements(torch, tensor)
+                with quiet(torch):
+                    if key not in read:
                         whole.zero_()
                     elif tensor.is_floating_point():
-                        ours = values_of_ours(torch, whole, provenance.sources_of(tensor))
-                        whole.copy_(ours * 10 - 20.5 if kind == PROBE else ours)
-            self.again(kind)
+                        sources = provenance.sources_of(tensor)
+                        whole.copy_(values_of_ours(torch, whole, sources, negative=kind == PROBE))
+            self.again(kind, held)
             if log is not None and any(each["guessed"] or _is_dry(each) for each in log.launches[launched:]):
                 return []
             with quiet(torch):
-                return [(kind, text_of(each), values_of(torch, each)) for each in self.written]
+                made = [each if kind != PROBE else held[each.untyped_storage()._cdata] for each in self.written]
+                grid = " by a grid of %r" % (self.grid,) if kind == PART else ""
+                return [(kind, text_of(each) + grid, values_of(torch, each)) for each in made]
         except Exception:  # memory is short, or a device is in an error
             return []
         finally:
@@ -101,9 +107,31 @@ class WatchedLaunch:
                 del log.compiles[compiled:], log.launches[launched:]
 
 
+def _roomy(torch: Any, tensor: Any) -> Any:
+    """All that the storage of a tensor holds, in memory with room for as much before it and behind it: at smaller sizes
+    a kernel may index further than it did."""
+    size = tensor.untyped_storage().nbytes() // tensor.element_size()
+    room = torch.zeros(3 * size, dtype=tensor.dtype, device=tensor.device)
+    with quiet(torch):
+        room[size : 2 * size].copy_(elements(torch, tensor))
+    return room
+
+
+def in_roomy(torch: Any, value: Any, held: Record) -> Any:
+    """An argument in the middle of that memory. Raises ValueError where it is none that can be put there."""
+    if not isinstance(value, torch.Tensor):
+        if isinstance(value, (tuple, list)) or hasattr(value, "base"):
+            raise ValueError("a tensor inside another argument")
+        return value
+    room = held.get(value.untyped_storage()._cdata)
+    if room is None:
+        return value
+    return torch.as_strided(room, value.shape, value.stride(), room.numel() // 3 + value.storage_offset())
+
+
 def smaller_sizes(kernel: Any, constants: Any, args: Any, named: Record) -> "Tuple[List[Any], Record]":
-    """The arguments of a launch, each whole number that is no constant as the next smaller power of two: of what a
-    size or a stride bounds, no more is touched than before."""
+    """The arguments of a launch, each whole number that is no constant as the next smaller power of two: where a size
+    bounds what is touched, it is no more than before. Where one divides it may be: see `_roomy`."""
 
     def less(name: str, value: Any) -> Any:
         counts = type(value) is int and value > 1 and name in kernel.arg_names and name not in constants
@@ -113,12 +141,17 @@ def smaller_sizes(kernel: Any, constants: Any, args: Any, named: Record) -> "Tup
     return positional + list(args[len(positional) :]), {name: less(name, value) for name, value in named.items()}
 
 
-def part_of(grid: Any, meta: Record) -> "Tuple[int, ...]":
-    """Three quarters of the programs along the longest axis of a grid."""
-    sizes = [int(size) for size in (grid(meta) if callable(grid) else grid)]
+def sizes_of(grid: Any, meta: Record) -> "Tuple[int, ...]":
+    """The grid of a launch."""
+    return tuple(int(size) for size in (grid(meta) if callable(grid) else grid))
+
+
+def part_of(sizes: "Tuple[int, ...]") -> "Tuple[int, ...]":
+    """Three quarters of the programs along the longest axis of a grid, and one less where there are few; but one."""
     longest = sizes.index(max(sizes))
-    sizes[longest] = -(-3 * sizes[longest] // 4)
-    return tuple(sizes)
+    size = sizes[longest]
+    part = max(min(-(-3 * size // 4), size - 1), min(size, 1))
+    return (*sizes[:longest], part, *sizes[longest + 1 :])
 
 
 def _is_dry(launch: Record) -> bool:

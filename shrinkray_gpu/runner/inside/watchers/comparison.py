@@ -22,8 +22,8 @@ def watch(candidate: WatchedCandidate) -> Iterator[None]:
 
     save, against = (comparison.asked(wants, what) for what in (comparison.SAVE, comparison.AGAINST))
     nearer, anew = float(apart) if apart else None, comparison.GOES_ON not in wants
-    probes = comparison.PROBES in wants
-    observer = comparison.CheckObserver(save, against, candidate.log, nearer, anew, probes)
+    kinds, unsteady = (comparison.asked(wants, what).split() for what in (comparison.KINDS, comparison.UNSTEADY))
+    observer = comparison.CheckObserver(save, against, candidate.log, nearer, anew, kinds, unsteady)
     candidate.when_ended(observer.look)
     try:
         yield
