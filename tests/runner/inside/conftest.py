@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from shrinkray_gpu.runner.inside import vgpu
+from shrinkray_gpu.runner.inside import late_imports, preloading, vgpu
 from shrinkray_gpu.runner.inside.launches import launch_log
 from shrinkray_gpu.runner.inside.process import script
 from tests.runner.inside.forked import forked
@@ -63,7 +63,7 @@ def play(prepared: None, tmp_path: Path, tmp_path_factory: pytest.TempPathFactor
             os.dup2(fd, 2)
             return _perform(source, str(tmp_path / "script.py"), wants, arch)
 
-        vgpu.prepare_again(ARCH)
+        preloading.preload_again({"arch": ARCH})
         said = forked(tmp_path, work)
         return Outcome(printed=printed.read_text(), **said)
 
@@ -74,6 +74,7 @@ def _perform(source: str, path: str, wants: frozenset[str], arch: int) -> dict[s
     import sys
 
     sys.stdout, sys.stderr = open(1, "w", closefd=False), open(2, "w", closefd=False)  # pytest put its own there
+    late_imports.watch()
     log = launch_log.LaunchLog(wants)
     log.install()
     with vgpu.virtual(arch, log, ends=True) as gpu:

@@ -56,3 +56,9 @@ def test_a_backward_pass_from_a_given_gradient_costs_each_lane_no_import(lanes: 
     assert lanes.run(given).stdout == "[False, False, False, False] [True, False, False, False]\n"
     said = [lanes.run(given).stdout for _ in range(SPARES + 3)]
     assert said[-1] == "[True, False, False, False] [True, False, False, False]\n", said
+
+
+def test_each_lane_draws_otherwise_by_numpy(lanes: Pool) -> None:
+    """Chance must stay chance where a fault hangs on it, though the fork server imported what draws."""
+    drawn = {lanes.run("import numpy, torch\nprint(numpy.random.rand())").stdout for _ in range(SPARES + 3)}
+    assert len(drawn) == SPARES + 3, drawn
