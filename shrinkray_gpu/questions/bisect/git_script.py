@@ -20,7 +20,12 @@ _TEXT = """\
 #     git bisect start BAD GOOD && git bisect run sh THIS_SCRIPT
 # A commit that does not build, or with which {name} cannot be judged, is skipped (125).
 # A commit is good if {runs} run{s} of {name} do not show the fault, and one more shows no other.
-{build} || exit 125
+{build}
+case $? in
+    0) ;;
+    126 | 127 | 130) exit 255 ;; # no such command, or Ctrl-C: ends the bisection
+    *) exit 125 ;;
+esac
 run=0
 while [ "$run" -lt {runs} ]; do
     {check}
@@ -33,8 +38,12 @@ while [ "$run" -lt {runs} ]; do
     esac
     run=$((run + 1))
 done
-{check_any} && exit 125 # it shows another fault: neither good nor bad
-exit 0
+{check_any}
+case $? in
+    3) exit 0 ;; # it shows no fault at all: good
+    130) exit 255 ;;
+    *) exit 125 ;; # a fault, which may be another one, or it cannot be judged: neither good nor bad
+esac
 """
 
 

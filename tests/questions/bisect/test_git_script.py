@@ -114,3 +114,34 @@ def test_the_script_is_one_that_sh_reads_with_odd_names_in_it(tmp_path: Path) ->
     text = script(path, "--oracle", "words with 'quotes'", "--build", "make 'a b' || false", "--", "--seed", "3")
     assert subprocess.run(["sh", "-n"], input=text, text=True, capture_output=True).stderr == ""
     assert "-- --seed 3" in text and os.fspath(tmp_path) in text
+
+
+CHECK = """\
+#!/bin/sh
+case " $* " in
+    *" --oracle "*) exit "$WITH_ORACLE" ;;
+    *) exit "$ANY" ;;
+esac
+"""
+
+
+def outcome(folder: Path, *, build: str = "true", asked: int = 3, any_fault: int = 3) -> int:
+    """The exit code of the script, where `shrink check` and the build end with these."""
+    interpreter = folder / "interpreter"
+    interpreter.write_text(CHECK)
+    interpreter.chmod(0o755)
+    (folder / "failing.py").write_text("x = 1\n")
+    text = script(folder / "failing.py", "--oracle", "nan", "--python", sys.executable, "--build", build)
+    text = text.replace(f"{sys.executable} -m shrinkray_gpu", f"{interpreter} -m shrinkray_gpu")
+    codes = {"WITH_ORACLE": str(asked), "ANY": str(any_fault)}
+    return subprocess.run(["sh", "-c", text], env={**os.environ, **codes}, capture_output=True, timeout=60).returncode
+
+
+def test_only_a_program_without_any_fault_makes_a_good_commit(tmp_path: Path) -> None:
+    assert outcome(tmp_path) == 0 and outcome(tmp_path, asked=0) == 1
+    assert [outcome(tmp_path, any_fault=code) for code in (0, 1, 2, 130, 137)] == [125, 125, 125, 255, 125]
+
+
+def test_a_build_command_that_is_not_there_ends_the_bisection(tmp_path: Path) -> None:
+    builds = ("exit 1", "no-such-command", "/dev/null", "exit 130")
+    assert [outcome(tmp_path, build=build) for build in builds] == [125, 255, 255, 255]
