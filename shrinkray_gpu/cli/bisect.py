@@ -34,6 +34,7 @@ from shrinkray_gpu.questions.bisect.answer_log import AnswerLog, answer_log
 from shrinkray_gpu.questions.bisect.git_script import git_script
 from shrinkray_gpu.questions.bisect.release_runs import ReleasePlace, ReleaseRuns
 from shrinkray_gpu.reduction.program import read_program
+from shrinkray_gpu.runner.interpreter import check_python
 
 RUNS = 100
 """Of one release, at most. A fault that shows in 5 % of the runs is missed by all with a probability of 0.6 %."""
@@ -109,7 +110,7 @@ def bisect_command(file: Path | None, args: tuple[str, ...], **given: Any) -> No
     if given["reject"] and not given["oracle"]:
         raise UsageError("--reject takes something from what --oracle asks for: give that, too")
     if given["print_script"]:
-        return click.echo(git_script(file, args, given), nl=False)
+        return click.echo(git_script(file, args, _checked(file, given)), nl=False)
     if not (given["good"] and given["bad"]):
         missing = "--bad" if given["good"] else "--good"
         raise UsageError(f"between which releases? Give {missing} V, too: --good one without the fault, --bad one with")
@@ -117,6 +118,16 @@ def bisect_command(file: Path | None, args: tuple[str, ...], **given: Any) -> No
         raise UsageError("--index and --triton are for --over triton: leave them out")
     if not _search(file, args, given):
         sys.exit(NOT_FOUND)
+
+
+def _checked(file: Path, given: Mapping[str, Any]) -> dict[str, Any]:
+    """The options with whole paths. Raises UsageError for what a search would refuse, too: git would skip every commit
+    for it."""
+    architecture(given["arch"])
+    settings(given["env"])
+    python = chosen_python(given["python"], file, narrator(given["as_json"]))
+    check_python(python)
+    return {**given, "python": python, "cwd": (given["cwd"] or Path.cwd()).absolute()}
 
 
 def _search(file: Path, args: tuple[str, ...], given: Mapping[str, Any]) -> bool:

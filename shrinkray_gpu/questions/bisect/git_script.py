@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from shrinkray_gpu.errors import UsageError
+from shrinkray_gpu.oracle import parse
+from shrinkray_gpu.oracle.script import ScriptOracle
 from shrinkray_gpu.oracle.statistics import clean_runs
 
 USUAL_STEPS = 12
@@ -48,7 +50,8 @@ esac
 
 
 def git_script(file: Path, args: tuple[str, ...], given: Mapping[str, Any]) -> str:
-    """The text. Raises UsageError where no fault is named: git needs one question for all commits.
+    """The text, which holds in any working directory where `python` and `cwd` are whole paths. Raises UsageError where
+    no fault is named: git needs one question for all commits.
 
     A fault that shows in a part of the runs (`rate`) is looked for so often that all commits of a usual
     bisection together are judged rightly with the confidence asked for."""
@@ -59,15 +62,23 @@ def git_script(file: Path, args: tuple[str, ...], given: Mapping[str, Any]) -> s
     words += [word for value in given["env"] for word in ("--env", value)]
     for name in ("arch", "python", "cwd", "timeout"):
         if given[name] is not None:
-            words += [f"--{name}", os.path.abspath(given[name]) if name == "cwd" else str(given[name])]
-    fault = [word for name in ("oracle", "reject") for value in given[name] for word in (f"--{name}", value)]
+            words += [f"--{name}", str(given[name])]
+    fault = [
+        word for name in ("oracle", "reject") for spec in given[name] for word in (f"--{name}", _from_anywhere(spec))
+    ]
     rest = ["--", *args] if args else []
     build = f"sh -c {shlex.quote(given['build'])}" if given["build"] else "true"
     return _TEXT.format(
-        name=file.name,
+        name=" ".join(file.name.split()),
         runs=runs,
         s="s" * (runs != 1),
         build=build,
         check=shlex.join([*words, *fault, *rest]),
         check_any=shlex.join([*words, *rest]),
     )
+
+
+def _from_anywhere(spec: str) -> str:
+    """The oracle with the whole path of its file, if it has one."""
+    oracle = parse(spec, folder=Path.cwd())
+    return f"script:{oracle.path}" if isinstance(oracle, ScriptOracle) else spec

@@ -145,3 +145,40 @@ def test_only_a_program_without_any_fault_makes_a_good_commit(tmp_path: Path) ->
 def test_a_build_command_that_is_not_there_ends_the_bisection(tmp_path: Path) -> None:
     builds = ("exit 1", "no-such-command", "/dev/null", "exit 130")
     assert [outcome(tmp_path, build=build) for build in builds] == [125, 255, 255, 255]
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["--python", "/no/such/python"], "cannot run the interpreter /no/such/python"),
+        (["--arch", "sm_x"], "--arch sm_x: name an NVIDIA architecture"),
+        (["--env", "NAME"], "--env NAME: write it as NAME=VALUE"),
+    ],
+)
+def test_what_every_commit_would_be_skipped_for_is_refused(tmp_path: Path, words: list[str], told: str) -> None:
+    (tmp_path / "failing.py").write_text("x = 1\n")
+    command = [sys.executable, "-m", "shrinkray_gpu", "bisect", str(tmp_path / "failing.py"), "--print-script"]
+    done = subprocess.run([*command, "--oracle", "nan", *words], capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stdout) == (2, "") and told in done.stderr, done.stderr
+
+
+def test_the_script_is_the_same_from_any_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYTHONPATH", os.getcwd())
+    monkeypatch.chdir(tmp_path)
+    Path("failing.py").write_text("x = 1\n")
+    Path("test.sh").write_text("#!/bin/sh\n")
+    Path("test.sh").chmod(0o755)
+    Path("python").symlink_to(sys.executable)
+    (tmp_path / "below").mkdir()
+    text = script(Path("failing.py"), "--oracle", "script:./test.sh", "--reject", "nan", "--python", "./python")
+    for words in (f"--oracle script:{tmp_path}/test.sh --reject nan", f"--python {tmp_path}/python --cwd {tmp_path} "):
+        assert words in text, text
+    assert f"--cwd {tmp_path}/below " in script(Path("failing.py"), "--oracle", "nan", "--cwd", "below")
+
+
+def test_a_file_name_of_two_lines_is_no_command(tmp_path: Path) -> None:
+    path = tmp_path / "a\ntouch made\n.py"
+    path.write_text("x = 1\n")
+    text = script(path, "--oracle", "nan", "--build", "exit 1")
+    assert subprocess.run(["sh", "-c", text], cwd=tmp_path, capture_output=True, timeout=60).returncode == 125
+    assert not (tmp_path / "made").exists()
