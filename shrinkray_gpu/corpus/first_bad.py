@@ -25,8 +25,10 @@ from shrinkray_gpu.oracle.verdict import Answer
 
 SIGHTINGS = 3
 """Of the fault at the bad end, before the search begins: from them it knows the rate roughly."""
-GOOD_END_IS_BAD = 0.05
+GOOD_END_IS_BAD = 0.2
 """Prior probability that the user errs about the good end."""
+DOUBT = 0.1
+"""Share of the errors that the confidence allows which may come from a good end that is bad."""
 ALWAYS = 0.2
 """Prior probability that the fault shows in every run of a bad version. More would save runs where it does, and name
 wrong versions where it only seems to."""
@@ -139,7 +141,16 @@ class FirstBad:
         return sorted(found, key=lambda each: (-each.probability, each.first))
 
     def found(self) -> Suspects | None:
-        """The likeliest set, if its posterior is what was asked for."""
+        """The likeliest set, if its posterior is what was asked for, and the good end is hardly bad itself."""
+        best = self._likely()
+        return best if best is not None and (best.first == 0 or not self.good_end_is_doubted) else None
+
+    @property
+    def good_end_is_doubted(self) -> bool:
+        """Whether the good end passed too rarely to be good. One that a run would tell nothing of is believed."""
+        return self.can_answer(0) and self._stretches()[0].mass >= DOUBT * (1 - self.confidence)
+
+    def _likely(self) -> Suspects | None:
         if all(stretch.mass < self.confidence for stretch in self._stretches()):
             return None  # no set is larger than a stretch, whose ends can answer
         best = self.suspects()[0]
@@ -162,15 +173,16 @@ class FirstBad:
     def choice(self, first_run: float = 1.0) -> int | None:
         """The version to run next; None where it is found, or no run would tell more.
 
-        The bad end comes first, until its fault was seen a few times, and then the good end once. `first_run` is what
-        the first run of a version costs, in runs: it is built or installed for that.
+        The bad end comes first, until its fault was seen a few times, and then the good end once. Once the rest is
+        found, the good end is asked until it is believed. `first_run` is what the first run of a version costs, in
+        runs: it is built or installed for that.
         """
         if self._faults.get(self.last, 0) < self.sightings:
             return self.last if self.can_answer(self.last) else None
         if not sum(self.runs(0)) and self.can_answer(0):
             return 0
-        if self.found() is not None:
-            return None
+        if self._likely() is not None:
+            return 0 if self.found() is None else None
         best, chosen = 0.0, None
         for version, bits in self._information():
             runs, silent = sum(self.runs(version)), self._silent.get(version, 0)

@@ -173,6 +173,34 @@ def test_a_flaky_fault_is_named_rightly_as_often_as_was_asked_for(rate: float) -
     assert sum(right(rng) for _ in range(150)) >= 0.95 * 150 - 7  # three standard deviations
 
 
+@pytest.mark.parametrize(("last", "rate"), [(1, 0.2), (1, 0.5), (7, 0.2), (7, 0.5)])
+def test_a_good_end_with_the_same_flaky_fault_is_hardly_ever_believed(last: int, rate: float) -> None:
+    rng = random.Random(4)
+    found = [found_by(FirstBad(last), lambda version: rng.random() < rate) for _ in range(60)]
+    assert sum(each.first > 0 for each in found) <= 5
+
+
+def test_a_good_end_of_a_sure_fault_is_soon_believed() -> None:
+    search = FirstBad(1, always=first_bad.SURE)
+    for answer, version in ((Answer.FAULTS, 1), (Answer.FAULTS, 1), (Answer.FAULTS, 1), (Answer.PASSES, 0)):
+        assert search.choice() == version
+        search.add(version, answer)
+    assert search.found() is not None and not search.good_end_is_doubted
+
+
+def test_a_good_end_is_asked_until_it_is_believed() -> None:
+    search = FirstBad(1)
+    for answer in (Answer.FAULTS, Answer.PASSES, Answer.FAULTS, Answer.PASSES, Answer.FAULTS):
+        search.add(1, answer)
+    search.add(0, Answer.PASSES)
+    asked = 0
+    while search.found() is None:
+        assert search.choice() == 0 and search.good_end_is_doubted
+        search.add(0, Answer.PASSES)
+        asked += 1
+    assert asked >= 3 and search.choice() is None and search.probabilities()[0] < 0.005
+
+
 def found_by(search: FirstBad, shows: Callable[[int], bool]) -> Suspects:
     while (version := search.choice()) is not None:
         search.add(version, Answer.FAULTS if shows(version) else Answer.PASSES)

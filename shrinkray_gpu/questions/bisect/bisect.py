@@ -44,6 +44,13 @@ class Bisection:
             return said
         left = self.search.range_left()
         best = self.search.suspects()[0]
+        if best.probability >= self.search.confidence:
+            good, passes = self.history.releases[0], self.search.runs(0)[1]
+            return (
+                f"not found to the confidence of {self.search.confidence}: it is likely that "
+                f"{self.history.change_words(best)} ({best.probability:.3f}), but {passes} runs are too few to believe "
+                f"that {self.history.package} {good} is good (allow more by --runs)"
+            )
         return (
             f"not found to the confidence of {self.search.confidence}: it is "
             f"{self.history.range_words(left)} (probability {left.probability:.3f}); the likeliest is that "
