@@ -13,6 +13,7 @@ import json
 import os
 import re
 import shutil
+import subprocess
 import tempfile
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -34,6 +35,17 @@ print(json.dumps([sys.version_info[:2], packages, triton]))
 """
 
 _PEOPLE = {"triton": "Triton"}
+_OF_RELEASE = re.compile(
+    r"Could not find a version that satisfies|No matching distribution found|is invalid|is not a supported wheel"
+    r"|requires a different Python|inconsistent (?:version|name)|subprocess-exited-with-error|HTTP error 4(?:04|10)"
+)
+"""What pip says of a release that cannot be had, whenever one asks."""
+_OF_NETWORK = re.compile(r"\(from versions: none\)|Retrying \(|connection broken|Could not fetch URL", re.IGNORECASE)
+"""What it says, beside the same words, where an index does not answer."""
+
+
+class NoSuchRelease(UsageError):
+    """No index has this release for this interpreter, or its package is broken. Nothing else was in the way."""
 
 
 def home() -> Path:
@@ -48,7 +60,7 @@ def with_triton(version: str, *, python: str, index: str = "", say: Say = lambda
     it, into which it is installed where that was not done before. `index`: from this one alone, and then never
     `python` itself.
 
-    Raises UsageError where there is no such Triton for this Python, or nothing can be installed.
+    Raises NoSuchRelease where there is no such Triton for this Python, and UsageError where nothing can be installed.
     """
     (version,) = in_order([version])
     (major, minor), packages, own_triton = _about(python)
@@ -104,7 +116,7 @@ def _offered(package: str, python: str, index: str = "") -> list[str]:
 def with_ptxas(version: str, *, python: str, say: Say = lambda text: None) -> Path:
     """The ptxas of this release of CUDA (12.4 is the last 12.4.x), installed aside where that was not done before.
 
-    Raises UsageError where there is none, or nothing can be installed.
+    Raises NoSuchRelease where there is none, and UsageError where nothing can be installed.
     """
     tool = home() / f"ptxas-{version}" / "ptxas"
     try:
@@ -128,10 +140,10 @@ def _install_ptxas(tool: Path, version: str, python: str) -> None:
     wanted = f"{package}=={version}{'.*' if version.count('.') < 2 else ''}"
     install = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-deps"]
     with tempfile.TemporaryDirectory(dir=home()) as folder:
-        _run([*install, "--target", folder, wanted], f"cannot install ptxas {version}")
+        _install([*install, "--target", folder, wanted], f"cannot install ptxas {version}")
         found = next(Path(folder).rglob("bin/ptxas"), None)
         if found is None:
-            raise UsageError(f"{wanted} has no ptxas: name another release by --ptxas")
+            raise NoSuchRelease(f"{wanted} has no ptxas: name another release by --ptxas")
         tool.parent.mkdir(exist_ok=True)
         found.replace(tool)
 
@@ -162,7 +174,7 @@ def _make(folder: Path, own: Path, version: str, python: str, packages: list[str
     shutil.rmtree(folder, ignore_errors=True)
     _run([python, "-m", "venv", "--without-pip", str(folder)], f"cannot make {folder}")
     install = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-deps"]
-    _run([*install, "--target", str(own), f"triton=={version}"], f"cannot install triton {version}", index)
+    _install([*install, "--target", str(own), f"triton=={version}"], f"cannot install triton {version}", index)
     # Looked into after its own Triton.
     (own / "shrink_base.pth").write_text("".join(f"{path}\n" for path in packages))
     (folder / "whole").touch()
@@ -178,15 +190,35 @@ def _about(python: str) -> tuple[tuple[int, int], list[str], str]:
         raise UsageError(f"{python} is not a Python interpreter: it answered {said.strip()[:80]!r}") from error
 
 
+def _install(command: list[str], failed: str, index: str = "") -> None:
+    """Raises NoSuchRelease where it is the release that is at fault, and UsageError for all else."""
+    done = _ended(command, failed, index)
+    if done.returncode:
+        if _OF_NETWORK.search(done.stderr):
+            failed += ": no index answers, or it has no release at all; is the network there?"
+        elif _OF_RELEASE.search(done.stderr):
+            raise NoSuchRelease(_complaint(done, failed))
+        raise UsageError(_complaint(done, failed))
+
+
 def _run(command: list[str], failed: str, index: str = "") -> str:
-    """What a command prints. pip, where an `index` is given, looks nowhere else, whatever its settings say."""
+    """What a command prints."""
+    done = _ended(command, failed, index)
+    if done.returncode:
+        raise UsageError(_complaint(done, failed))
+    return done.stdout
+
+
+def _ended(command: list[str], failed: str, index: str) -> subprocess.CompletedProcess[str]:
+    """pip, where an `index` is given, looks nowhere else, whatever its settings say."""
     only = {"PIP_INDEX_URL": index, "PIP_EXTRA_INDEX_URL": index, "PIP_FIND_LINKS": index} if index else {}
     try:
-        done = run_command(command, capture_output=True, text=True, env={**os.environ, **only})
+        return run_command(command, capture_output=True, text=True, env={**os.environ, **only})
     except OSError as error:
         raise UsageError(f"{failed}: {error.strerror}") from error
-    if done.returncode:
-        said = [line for line in (done.stderr + done.stdout).splitlines() if line.strip()]
-        errors = [line for line in said if line.startswith("ERROR")]
-        raise UsageError(f"{failed}: {(errors or said or ['it says nothing'])[-1]}")
-    return str(done.stdout)
+
+
+def _complaint(done: subprocess.CompletedProcess[str], failed: str) -> str:
+    said = [line for line in (done.stderr + done.stdout).splitlines() if line.strip()]
+    errors = [line for line in said if line.startswith("ERROR")]
+    return f"{failed}: {(errors or said or ['it says nothing'])[-1]}"

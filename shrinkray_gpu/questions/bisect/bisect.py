@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from shrinkray_gpu.corpus.first_bad import ALWAYS, SURE, FirstBad
+from shrinkray_gpu.corpus.first_bad import ALWAYS, SURE, FirstBad, Suspects
 from shrinkray_gpu.errors import UsageError
 from shrinkray_gpu.oracle import Answer
 from shrinkray_gpu.questions.bisect.answer_log import AnswerLog
@@ -29,16 +29,26 @@ class Bisection:
     search: FirstBad
     unfit: dict[str, str]
     """Releases without an answer, and why."""
+    missing: set[str]
+    """Those of them that could not be installed."""
 
     @property
     def found(self) -> bool:
-        return self.search.found() is not None
+        """A set that is left only because a release could not be installed is no find."""
+        found = self.search.found()
+        return found is not None and not self._not_installed(found)
+
+    def _not_installed(self, suspects: Suspects) -> list[str]:
+        """The releases that would tell the set apart, but for their installation."""
+        return [each for each in self.history.releases[suspects.first : suspects.last] if each in self.missing]
 
     def verdict(self) -> str:
         """One line."""
         found = self.search.found()
         if found is not None:
             said = f"{self.history.change_words(found)} (probability {found.probability:.3f})"
+            if missing := self._not_installed(found):
+                return f"not found to one release: {said}; {', '.join(missing)} could not be installed"
             if len(self.history.change(found)) > 1:
                 said += ": none of the releases that would tell them apart gives an answer"
             return said
@@ -96,6 +106,7 @@ class Bisection:
             "verdict": self.verdict(),
             "kind": "ended" if self.history.backwards else "began",
             "change": list(self.history.change(found)) if found else [],
+            "not installed": sorted(self.missing, key=self.history.releases.index),
             "probability": found.probability if found else None,
             "confidence": self.search.confidence,
             "releases": self.rows(),
@@ -107,12 +118,13 @@ def bisect_program(
 ) -> Bisection:
     """Search the history, beginning with what the log has. No release gets more than `most_runs` runs that tell.
 
-    Raises UsageError where the bad end does not show the fault, the good end does, or one of both cannot be run.
+    Raises UsageError where the bad end does not show the fault, the good end does, one of both cannot be run, or no
+    release can be installed any more.
     """
     sure = runs.place.arch is not None
     search = FirstBad(len(history.releases) - 1, confidence=confidence, always=SURE if sure else ALWAYS)
     unfit: dict[str, str] = {}
-    bisection = Bisection(history, search, unfit)
+    bisection = Bisection(history, search, unfit, set())
     bound = False
 
     def take(release: str, said: ReleaseAnswer) -> None:
@@ -124,6 +136,8 @@ def bisect_program(
             search.add(version, said.answer)
         if not search.can_answer(version):
             unfit[release] = said.why
+        if said.missing:
+            bisection.missing.add(release)
         if said.answer is Answer.FAULTS and said.fault is not None and not bound:
             runs.bind(said.fault)
             bound = True

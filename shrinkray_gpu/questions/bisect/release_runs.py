@@ -36,12 +36,14 @@ class Bisected(Case):
 
 @dataclass(frozen=True)
 class ReleaseAnswer:
-    """What a run of a release says. `final`: no other run of this release would say more."""
+    """What a run of a release says. `final`: no other run of this release would say more. `missing`: there is no such
+    release for this interpreter, so nothing was run."""
 
     answer: Answer
     why: str
     final: bool = False
     fault: Fault | None = None
+    missing: bool = False
 
 
 @dataclass(frozen=True)
@@ -57,7 +59,7 @@ class ReleasePlace:
 
     def interpreter(self, release: str, say: Say) -> tuple[str, Mapping[str, str]]:
         """The interpreter with this release, and its environment; installed where that was not done before. Raises
-        UsageError."""
+        NoSuchRelease, and UsageError where nothing can be installed."""
         if self.package == "ptxas":
             tool = environments.with_ptxas(release, python=self.python, say=say)
             return self.python, {**self.environment, "TRITON_PTXAS_PATH": str(tool)}
@@ -84,16 +86,25 @@ class ReleaseRuns:
         self.program = replace(self.program, fault=fault)
 
     def run(self, release: str) -> ReleaseAnswer:
-        """One run. A release that cannot be installed, and a program that cannot run with it, is an answer, too."""
+        """One run. A release that is not to be had, and a program that cannot run with it, is an answer, too. Raises
+        UsageError where nothing can be installed: a full disk says nothing of the release."""
         try:
-            seen = self._replayer(release).sighting(self.program)
+            python, environment = self.place.interpreter(release, self._say)
+        except environments.NoSuchRelease as error:
+            return ReleaseAnswer(Answer.UNKNOWN, str(error), final=True, missing=True)
+        except UsageError as error:
+            raise UsageError(
+                f"{error}. That is no answer of {self.place.package} {release}: mend it and give the same command "
+                "again, which goes on with every answer so far"
+            ) from error
+        try:
+            seen = self._replayer(release, python, environment).sighting(self.program)
         except UsageError as error:
             return ReleaseAnswer(Answer.UNKNOWN, str(error), final=True)
         return answer_of(seen, sure=self.place.arch is not None)
 
-    def _replayer(self, release: str) -> Replayer:
+    def _replayer(self, release: str, python: str, environment: Mapping[str, str]) -> Replayer:
         if release not in self._lanes:
-            python, environment = self.place.interpreter(release, self._say)
             for oldest in [*self._lanes][: max(0, len(self._lanes) - OPEN + 1)]:
                 self._close(oldest)
             self._lanes[release] = Replayer(

@@ -90,8 +90,31 @@ def test_another_fault_and_a_wheel_that_cannot_be_installed_are_no_answer(releas
     assert "no answer: another fault: python fault: OSError: another fault" in done.stdout
     program.write_text(SURE.replace("BUILD >= 6", "BUILD >= 8"))
     done = releases.bisect(program, "--good", "9.0.dev6", "--bad", "gc8", "--restart")
-    assert "the fault began in one of triton 9.0.dev7+gc7, 9.0.dev8+gc8" in done.stdout
+    assert done.returncode == 3, done.stderr
+    told = done.stdout.splitlines()[-1]
+    assert told.startswith("not found to one release: the fault began in one of triton 9.0.dev7+gc7, 9.0.dev8+gc8")
+    assert told.endswith("; 9.0.dev7+gc7 could not be installed"), told
     assert "no answer: cannot install triton 9.0.dev7+gc7" in done.stdout
+
+
+def test_what_is_in_the_way_of_an_installation_is_no_answer_of_a_release(program: Path, tmp_path: Path) -> None:
+    """A wheel that cannot be fetched now, and an index that does not answer: pip has the same words for a release that
+    there is not."""
+    place = tmp_path / "index"
+    here = Releases(tmp_path, index(place, {f"9.0.dev{build}+gc{build}": build for build in (5, 6)}))
+    (wheel,) = (place / "triton").glob("*gc5*.whl")
+    words, told = ("--good", "gc5", "--bad", "gc6"), "That is no answer of triton 9.0.dev5+gc5: mend it"
+    wheel.rename(tmp_path / wheel.name)
+    done = here.bisect(program, *words)
+    assert done.returncode == 2 and told in done.stderr.splitlines()[-1], done.stderr
+    place.rename(tmp_path / "away")
+    done = here.bisect(program, *words)
+    assert done.returncode == 2 and told in (last := done.stderr.splitlines()[-1]), done.stderr
+    assert "cannot install triton 9.0.dev5+gc5: no index answers" in last
+    (tmp_path / "away").rename(place)
+    (tmp_path / wheel.name).rename(wheel)
+    done = here.bisect(program, *words)
+    assert done.returncode == 0 and "going on with 3 answers" in done.stderr, done.stderr
 
 
 def test_the_release_in_which_it_ended(releases: Releases, program: Path) -> None:
