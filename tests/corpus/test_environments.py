@@ -14,6 +14,7 @@ import pytest
 from shrinkray_gpu.corpus import environments
 from shrinkray_gpu.corpus.environments import in_order, triton_releases, with_ptxas, with_triton
 from shrinkray_gpu.errors import UsageError
+from shrinkray_gpu.questions.bisect.release_runs import ReleasePlace
 
 PYTHON = f"""\
 #!/bin/sh
@@ -165,3 +166,11 @@ def test_where_they_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     assert environments.home() == Path("/cache/shrinkray_gpu/environments")
     monkeypatch.delenv("XDG_CACHE_HOME")
     assert environments.home() == Path(os.path.expanduser("~/.cache/shrinkray_gpu/environments"))
+
+
+def test_a_search_over_ptxas_names_it_for_every_architecture(python: str) -> None:
+    place = ReleasePlace("ptxas", python, 100, {"A": "b"}, Path.cwd())
+    interpreter, environment = place.interpreter("12.4", lambda text: None)
+    tool = str(with_ptxas("12.4", python=python))
+    paths = {"TRITON_PTXAS_PATH": tool, "TRITON_PTXAS_BLACKWELL_PATH": tool}
+    assert (interpreter, environment) == (python, {"A": "b", **paths})

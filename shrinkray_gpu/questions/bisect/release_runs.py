@@ -62,7 +62,9 @@ class ReleasePlace:
         NoSuchRelease, and UsageError where nothing can be installed."""
         if self.package == "ptxas":
             tool = environments.with_ptxas(release, python=self.python, say=say)
-            return self.python, {**self.environment, "TRITON_PTXAS_PATH": str(tool)}
+            # Triton has a ptxas of its own for sm_100 and above, with a variable of its own.
+            paths = dict.fromkeys(("TRITON_PTXAS_PATH", "TRITON_PTXAS_BLACKWELL_PATH"), str(tool))
+            return self.python, {**self.environment, **paths}
         return environments.with_triton(release, python=self.python, index=self.index, say=say), self.environment
 
 
