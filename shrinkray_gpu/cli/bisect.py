@@ -30,7 +30,13 @@ from shrinkray_gpu.errors import NotReproduced, UsageError
 from shrinkray_gpu.events import SCHEMA
 from shrinkray_gpu.oracle import parse
 from shrinkray_gpu.questions.bisect import Bisected, ReleaseHistory, bisect_program, history_of
-from shrinkray_gpu.questions.bisect.answer_log import AnswerLog, answer_log
+from shrinkray_gpu.questions.bisect.answer_log import (
+    AnswerLog,
+    answer_log,
+    settings_with_digests,
+    url_with_digest,
+    words_with_digests,
+)
 from shrinkray_gpu.questions.bisect.git_script import git_script
 from shrinkray_gpu.questions.bisect.release_runs import ReleasePlace, ReleaseRuns
 from shrinkray_gpu.reduction.program import read_program
@@ -142,12 +148,13 @@ def _search(file: Path, args: tuple[str, ...], given: Mapping[str, Any]) -> bool
     )
     question = {
         "file": hashlib.sha256(file.read_bytes()).hexdigest(),
-        **{name: given[name] for name in ("good", "bad", "over", "tritons", "index", "timeout")},
+        **{name: given[name] for name in ("good", "bad", "over", "tritons", "timeout")},
+        "index": given["index"] and url_with_digest(given["index"]),
         "oracle": [*given["oracle"]],
         "reject": [*given["reject"]],
-        "args": [*args],
+        "args": words_with_digests(args),
         "arch": place.arch,
-        "environment": dict(place.environment),
+        "environment": settings_with_digests(place.environment),
         "cwd": str(place.cwd),
         "python": place.python,
     }

@@ -1,23 +1,29 @@
 """What the releases answered, in `<stem>.bisect/journal.jsonl` as it comes: a search that was killed goes on from it.
 
-The first line is the question. Each line ends with a checksum, and what a kill left of the last one is cut off.
+The first line is the question, with digests in the place of secrets. Each line ends with a checksum, and what a kill
+left of the last one is cut off. Nobody else may read the file.
 """
 
 from __future__ import annotations
 
 import fcntl
-from collections.abc import Iterator, Mapping
+import hashlib
+import os
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import IO, Any
 
 from shrinkray_gpu.errors import UsageError
+from shrinkray_gpu.evidence.secrets_found import SECRET, SHOWN, without_secret_words, without_secrets
 from shrinkray_gpu.oracle import Answer, Fault
 from shrinkray_gpu.questions.bisect.release_runs import ReleaseAnswer
 from shrinkray_gpu.reduction.journal_lines import unsealed, write_line
 
 FILE = "journal.jsonl"
+_USER_OF_URL = re.compile(r"(?<=://)[^\s/@]+(?=@)")
 
 
 @dataclass(frozen=True)
@@ -31,6 +37,8 @@ class AnswerLog:
     log: IO[bytes]
 
     def begin(self, question: Mapping[str, Any]) -> None:
+        """What was there is forgotten only now, when the question has proved to make sense."""
+        self.log.truncate(0)
         write_line(self.log, {"question": question})
 
     def add(self, release: str, said: ReleaseAnswer) -> None:
@@ -43,13 +51,15 @@ class AnswerLog:
 @contextmanager
 def answer_log(folder: Path, question: Mapping[str, Any], *, restart: bool) -> Iterator[AnswerLog]:
     """The log of this question in the folder. An earlier one may know more of it: what was found out at its beginning.
+    `restart`: as if there were none; it stays there until `begin`.
 
     Raises UsageError where it cannot be written, another command writes it, or it is of another question.
     """
     path = folder / FILE
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        log = open(path, "ab+", buffering=0)  # noqa: SIM115 (closed below)
+        log = open(os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o600), "ab+", buffering=0)  # noqa: SIM115 (closed below)
+        os.fchmod(log.fileno(), 0o600)
     except OSError as error:
         raise UsageError(f"cannot write {path}: {error.strerror}. Copy FILE to a folder that can be written") from error
     with log:
@@ -57,9 +67,28 @@ def answer_log(folder: Path, question: Mapping[str, Any], *, restart: bool) -> I
             fcntl.flock(log, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
             raise UsageError(f"another shrink bisect works in {folder}: wait for its end, or stop it") from error
-        if restart:
-            log.truncate(0)
-        yield _read(path, question, log)
+        yield AnswerLog(path, {}, (), log) if restart else _read(path, question, log)
+
+
+def settings_with_digests(environment: Mapping[str, str]) -> dict[str, str]:
+    """Environment variables, with digests for the values that are told to nobody."""
+    return {
+        name: _with_digest(value, SHOWN if SECRET.search(name) else without_secrets(value))
+        for name, value in environment.items()
+    }
+
+
+def url_with_digest(url: str) -> str:
+    """A URL with a digest for who may read it: a name and a password, or a token."""
+    return _with_digest(url, _USER_OF_URL.sub(SHOWN, url))
+
+
+def words_with_digests(argv: Sequence[str]) -> list[str]:
+    return [*map(_with_digest, argv, without_secret_words(argv))]
+
+
+def _with_digest(text: str, shown: str) -> str:
+    return text if shown == text else f"{shown} sha256:{hashlib.sha256(text.encode()).hexdigest()}"
 
 
 def _read(path: Path, question: Mapping[str, Any], log: IO[bytes]) -> AnswerLog:

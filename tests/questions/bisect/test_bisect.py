@@ -117,6 +117,18 @@ def test_what_is_in_the_way_of_an_installation_is_no_answer_of_a_release(program
     assert done.returncode == 0 and "going on with 3 answers" in done.stderr, done.stderr
 
 
+def test_a_restart_with_a_slip_in_it_forgets_nothing_and_secrets_are_not_written(
+    releases: Releases, program: Path
+) -> None:
+    journal = program.with_name("failing.bisect") / "journal.jsonl"
+    words = ("--good", "gc5", "--bad", "gc6", "--env", "MY_TOKEN=hunter2")
+    assert releases.bisect(program, *words).returncode == 0
+    before = journal.read_text()
+    assert "hunter2" not in before and "MY_TOKEN" in before
+    done = releases.bisect(program, "--good", "gc5", "--bad", "9.9", "--restart")
+    assert done.returncode == 2 and "--bad 9.9: no triton 9.9" in done.stderr and journal.read_text() == before
+
+
 def test_the_release_in_which_it_ended(releases: Releases, program: Path) -> None:
     program.write_text(SURE.replace("BUILD >= 6", "BUILD < int(open('until.txt').read())"))
     (program.parent / "until.txt").write_text("3")

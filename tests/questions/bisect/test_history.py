@@ -10,7 +10,13 @@ from shrinkray_gpu.corpus.first_bad import Suspects
 from shrinkray_gpu.corpus.sighting import Sighting
 from shrinkray_gpu.errors import UsageError
 from shrinkray_gpu.oracle import Answer, Fault
-from shrinkray_gpu.questions.bisect.answer_log import FILE, answer_log
+from shrinkray_gpu.questions.bisect.answer_log import (
+    FILE,
+    answer_log,
+    settings_with_digests,
+    url_with_digest,
+    words_with_digests,
+)
 from shrinkray_gpu.questions.bisect.history import ReleaseHistory, history_of
 from shrinkray_gpu.questions.bisect.release_runs import ReleaseAnswer, answer_of
 
@@ -102,8 +108,35 @@ def test_answers_are_there_again_after_a_kill(tmp_path: Path) -> None:
     for _ in range(2):
         with answer_log(tmp_path / "x.bisect", QUESTION, restart=False) as log:
             assert log.begun["releases"] == ["3.4.0", "3.6.0"] and list(log.earlier) == said
+    for _ in range(2):  # forgotten only when another search begins
+        with answer_log(tmp_path / "x.bisect", QUESTION, restart=True) as log:
+            assert log.begun == {} and log.earlier == ()
+        with answer_log(tmp_path / "x.bisect", QUESTION, restart=False) as log:
+            assert list(log.earlier) == said
     with answer_log(tmp_path / "x.bisect", QUESTION, restart=True) as log:
-        assert log.begun == {} and log.earlier == ()
+        log.begin(QUESTION)
+    with answer_log(tmp_path / "x.bisect", QUESTION, restart=False) as log:
+        assert log.begun == QUESTION and log.earlier == ()
+
+
+def test_nobody_else_may_read_the_answers(tmp_path: Path) -> None:
+    (tmp_path / FILE).touch(0o644)
+    for folder in (tmp_path, tmp_path / "new"):
+        with answer_log(folder, QUESTION, restart=False) as log:
+            assert log.path.stat().st_mode & 0o777 == 0o600
+
+
+def test_secrets_are_kept_as_digests() -> None:
+    settings = settings_with_digests({"HF_TOKEN": "hunter2", "A": "b", "URL": "https://me:hunter2@x.org/"})
+    assert settings["A"] == "b" and settings["HF_TOKEN"].startswith("<secret> sha256:")
+    url = url_with_digest("https://me:hunter2@x.org/simple")
+    assert (
+        url.startswith("https://<secret>@x.org/simple sha256:") and url_with_digest("https://x.org") == "https://x.org"
+    )
+    assert "abcd1234" not in url_with_digest("https://abcd1234@x.org/simple")
+    words = words_with_digests(["--token", "hunter2", "--n", "3"])
+    assert words[::3] == ["--token", "3"] and "hunter2" not in f"{settings}{url}{words}"
+    assert settings_with_digests({"HF_TOKEN": "hunter3"})["HF_TOKEN"] != settings["HF_TOKEN"]
 
 
 def test_a_line_that_was_damaged_counts_for_nothing(tmp_path: Path) -> None:
