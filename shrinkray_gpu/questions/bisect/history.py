@@ -48,7 +48,7 @@ class ReleaseHistory:
 
 def history_of(package: str, good: str, bad: str, *, offered: Sequence[str]) -> ReleaseHistory:
     """The releases from `good` to `bad` among those that are offered, oldest first. A release may be named by its first
-    numbers: 12.4 is the last 12.4. Raises UsageError for one that is not offered, and where both are one."""
+    numbers: 12.4 is the last 12.4.x. Raises UsageError for one that is not offered, and where both are one."""
     ends = [_named(package, text, option, offered) for text, option in ((good, "--good"), (bad, "--bad"))]
     low, high = sorted(map(offered.index, ends))
     if low == high:
@@ -68,8 +68,9 @@ def _named(package: str, text: str, option: str, offered: Sequence[str]) -> str:
         if same:
             return same[-1]
         raise UsageError(f"{option} {text}: that is no release; write 3.7.1") from error
-    same = same or [each for each in offered if Version(each) == wanted or Version(each).public == text]
-    same = same or [each for each in offered if each.startswith(f"{text}.") and not Version(each).is_prerelease]
+    longer = [each for each in offered if each.startswith(f"{text}.") and not Version(each).is_prerelease]
+    whole = [each for each in offered if Version(each) == wanted or Version(each).public == text]
+    same = same or (longer or whole if text.count(".") < 2 else whole or longer)  # 3.5 is 3.5.1, though it equals 3.5.0
     if not same:
         place = bisect_left([Version(each) for each in offered], wanted)
         near = offered[max(0, place - 2) : place + 2]
