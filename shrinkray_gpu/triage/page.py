@@ -16,8 +16,8 @@ from shrinkray_gpu.triage.reductions import REDUCED
 from shrinkray_gpu.triage.triage import TriageResult
 
 INDEX, PAGE, DATA = "index.md", "index.html", "triage.json"
-WAITING, KNOWN, NOT_HERE, NOT_ASKED = (
-    "its turn did not come", "known", "it cannot be run here", "not asked for",
+WAITING, KNOWN, NOT_HERE, NOT_ASKED, OTHER = (
+    "its turn did not come", "known", "it cannot be run here", "not asked for", "another fault shows here",
 )  # fmt: skip
 
 
@@ -100,16 +100,18 @@ def _state(cluster: CauseCluster, result: TriageResult) -> str:
         return KNOWN
     if cluster.cheapest is None:
         not_yet = any(each.subject and each.rerun is None for each in cluster.members)
-        return WAITING if not_yet else NOT_HERE
+        if not_yet:
+            return WAITING
+        return OTHER if any(each.is_other for each in cluster.members) else NOT_HERE
     return WAITING if cluster.name in result.waiting else NOT_ASKED
 
 
 def _explained(member: FailureMember, reduction: Mapping[str, Any]) -> dict[str, Any]:
     """Whether the repro has the fault of this member, and why not; nothing where there is no repro."""
     found = reduction.get("explains")
-    if found is None or member.name not in found:
+    if found is None or member.key not in found:
         return {}
-    return {"explained": not found[member.name], "why_not": found[member.name]}
+    return {"explained": not found[member.key], "why_not": found[member.key]}
 
 
 def _member(member: FailureMember) -> dict[str, Any]:
@@ -123,7 +125,8 @@ def _member(member: FailureMember) -> dict[str, Any]:
         "runs": rerun.runs if rerun is not None else 0,
         "seconds": round(rerun.seconds, 2) if rerun is not None else 0.0,
         "spec": rerun.spec if rerun is not None else "",
-        "trouble": rerun.trouble if rerun is not None else "",
+        "trouble": member.trouble,
+        "machine": f"{member.machine.kind}: {member.machine.line}" if member.machine is not None else "",
     }
 
 
