@@ -191,6 +191,16 @@ def test_what_a_corpus_knows_is_named_and_not_reduced(tmp_path: Path) -> None:
     assert "fixed in Triton >=3.9" in (tmp_path / "triage" / "index.md").read_text()
 
 
+def test_a_test_that_is_skipped_here_is_not_called_flaky(tmp_path: Path) -> None:
+    (tmp_path / "test_it.py").write_text(
+        "import pytest\n@pytest.mark.skipif(True, reason='needs a GPU')\ndef test_it(): pass\n"
+    )
+    (tmp_path / "log.txt").write_text("FAILED test_it.py::test_it - ValueError: no\n")
+    _, told = triage(tmp_path, "--python", sys.executable, "--no-reduce", "log.txt")
+    [cluster] = told["clusters"]
+    assert cluster["members"][0]["trouble"] == "it is skipped here: needs a GPU" and told["not_seen_again"] == []
+
+
 @pytest.mark.slow
 def test_capsules_of_one_launch_are_one_cause(tmp_path: Path) -> None:
     held = tmp_path / "held"
