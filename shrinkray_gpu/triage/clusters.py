@@ -67,8 +67,8 @@ class FailureMember:
 
     @property
     def is_flaky(self) -> bool:
-        """Whether it showed in the last of several runs only."""
-        return self.is_seen and self.rerun is not None and self.rerun.runs > 1
+        """Whether it showed in the last of several runs only, and these were alike."""
+        return self.is_seen and self.rerun is not None and self.rerun.runs > 1 and not self.rerun.interpreted
 
     @property
     def fault(self) -> Fault | None:

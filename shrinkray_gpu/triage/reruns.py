@@ -57,6 +57,8 @@ class Rerun:
     causes: LaunchCauses | None = None
     runs: int = 1
     """How many there were; all but the last ended without a fault."""
+    interpreted: bool = False
+    """Whether kernels wrote what they compute in the last run only: another one then, and no repetition."""
     seconds: float = 0.0
     """Of the run that shows it, or else of the last."""
     known: tuple[str, ...] = ()
@@ -165,7 +167,8 @@ class Reruns:
         """Why the repro does not have the fault of a member; empty where nothing that is known speaks against it."""
         assert member.fault is not None
         script = Script(repro.absolute(), cwd=self.place.cwd, name="")
-        run = self._run(repro.read_text(encoding="utf-8"), UNASKED.on(script, virtual=self.place.arch is not None))
+        needs = INTERPRETED if member.interpreted else UNASKED
+        run = self._run(repro.read_text(encoding="utf-8"), needs.on(script, virtual=self.place.arch is not None))
         if run.trouble:
             return f"its run tells nothing: {run.trouble}"
         fault = Fault.of(run)
@@ -179,8 +182,9 @@ class Reruns:
         first = self._seen(command.text, script, node)
         if first.is_seen or first.trouble:
             return first
-        needs = INTERPRETED if self.place.arch is not None else UNASKED
-        return replace(self._seen(command.text, self._script(command, needs), node), runs=2)
+        interpreted = self.place.arch is not None
+        needs = INTERPRETED if interpreted else UNASKED
+        return replace(self._seen(command.text, self._script(command, needs), node), runs=2, interpreted=interpreted)
 
     def _capsule(self, report: ReportedFailure) -> Rerun:
         """The first script of the capsule's that shows a fault."""

@@ -7,11 +7,14 @@ import os
 import re
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from shrinkray_gpu.triage.reported import ReportedFailure
+from shrinkray_gpu.triage.reruns import Reruns, TriagePlace
 from tests.capture import programs
 from tests.capture.test_capture import run as run_captured
 from tests.e2e.command import Said, environment, refused, shrink
@@ -177,6 +180,21 @@ def test_what_a_kernel_computes_wrong_is_seen_in_the_interpreter_and_jobs_are_on
     [cluster] = told["clusters"]
     assert cluster["sources"] == ["a.xml", "b.xml", "pytest"] and all(each["seen_here"] for each in cluster["members"])
     assert cluster["fault"].startswith("python fault: AssertionError: Tensor-likes are not close!")
+
+
+@pytest.mark.slow
+def test_wrong_numbers_show_where_kernels_compute_and_so_do_those_of_a_repro(tmp_path: Path) -> None:
+    (tmp_path / "ops.py").write_text(OPS)
+    lines = ["import torch", "import ops", "x = torch.ones(64, device='cuda')"]
+    lines.append("torch.testing.assert_close(ops.double(x), x * 2)")
+    (tmp_path / "test_it.py").write_text("\n    ".join(["def test_it():", *lines]) + "\n")
+    (tmp_path / "repro.py").write_text("\n".join(lines) + "\n")
+    node = "test_it.py::test_it"
+    with Reruns(TriagePlace(sys.executable, 90, {}, tmp_path, 120.0)) as reruns:
+        found = reruns.rerun(ReportedFailure(node, "log", "AssertionError: Tensor-likes are not close!", "", node))
+        assert found.is_seen and found.interpreted and found.runs == 2, found
+        assert reruns.explains(tmp_path / "repro.py", found) == ""
+        assert reruns.explains(tmp_path / "repro.py", replace(found, interpreted=False)) == "it shows no fault here"
 
 
 @pytest.mark.slow

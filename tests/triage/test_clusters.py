@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from shrinkray_gpu.oracle.fault import Fault
-from shrinkray_gpu.triage.clusters import sort
+from shrinkray_gpu.triage.clusters import FailureMember, sort
 from shrinkray_gpu.triage.fault_origin import BY_COMPILER, BY_IR, FaultOrigin
 from shrinkray_gpu.triage.reported import ReportedFailure
 from shrinkray_gpu.triage.reruns import Rerun
@@ -75,6 +75,11 @@ def test_what_ended_well_twice_is_told_and_what_came_back_is_flaky() -> None:
     assert [each.name for each in found.gone] == ["test_a.py::test_0"]
     assert names(found) == [["test_1", "test_2"]]
     assert [each.is_flaky for each in found.clusters[0].members] == [False, True]  # the sure one is reduced
+
+
+def test_what_shows_only_where_kernels_compute_is_not_flaky() -> None:
+    member = FailureMember((report("test_0"),), replace(SEEN, runs=2, interpreted=True))
+    assert member.is_seen and not member.is_flaky and replace(member, rerun=replace(SEEN, runs=2)).is_flaky
 
 
 def test_what_cannot_be_run_here_is_told_apart_by_its_text_and_two_tests_are_never_joined_by_words_alone() -> None:
