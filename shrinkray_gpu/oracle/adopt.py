@@ -26,6 +26,7 @@ FEW = 4
 """Differences that are told one by one."""
 NEARLY = 0.85
 """From this ratio on a line is taken for the one that was asked for, though not word for word."""
+SKIPPED_HERE = "it is skipped here: "
 _NO_TEST, _SKIPPED = ("UsageError", "no test was run"), "each test is skipped: "
 """Raised by the driver of a pytest command (`command/driver.py`): a type of pytest's, called so in any module."""
 _PYTEST_SAID = re.compile(
@@ -123,7 +124,7 @@ def obstacle(run: Run) -> str:
         return f"pytest ran no test: {said}"
     untouched = not (run.launches or run.compiles)
     if untouched and failure.type.rpartition(".")[2] == _NO_TEST[0] and failure.text.startswith(_SKIPPED):
-        return f"it is skipped here: {failure.text.removeprefix(_SKIPPED)}"
+        return f"{SKIPPED_HERE}{failure.text.removeprefix(_SKIPPED)}"
     missing = _MISSING.search(failure.text)
     if missing and failure.type.endswith(("ModuleNotFoundError", "ImportError")):
         module = missing.group(1)

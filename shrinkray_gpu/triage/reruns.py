@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import re
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from types import TracebackType
@@ -65,6 +65,8 @@ class Rerun:
     """Cases of a corpus with this fingerprint."""
     trouble: str = ""
     """Why it could not be run here; else empty."""
+    unsettled: bool = False
+    """Whether the trouble is the machine's or ours, so that another call may see more."""
 
     @property
     def is_seen(self) -> bool:
@@ -141,17 +143,19 @@ class Reruns:
     def rerun(self, report: ReportedFailure) -> Rerun:
         """The failure once more; a second time where it did not show, on the virtual GPU with kernels that write. A
         failure of ours is told in `trouble`."""
+        return self._told(lambda: self._capsule(report) if report.capsule else self._test(report.node))
+
+    def _told(self, work: Callable[[], Rerun]) -> Rerun:
         try:
-            return self._capsule(report) if report.capsule else self._test(report.node)
+            return work()
         except ShrinkError as error:
-            return Rerun(trouble=str(error), runs=0)
+            return Rerun(trouble=str(error), runs=0, unsettled=True)
         except Exception as error:  # whatever it is: the others can still be told apart
-            return Rerun(trouble=f"a bug of shrink's own: {bug_words(error)}", runs=0)
+            return Rerun(trouble=f"a bug of shrink's own: {bug_words(error)}", runs=0, unsettled=True)
 
     def first_run(self, node: str) -> Rerun:
         """One run of a test of which nobody knows whether it fails."""
-        command = self._located((node,))
-        return self._seen(command.text, self._script(command), node)
+        return self._told(lambda: self._once(node))
 
     def tests(self, args: tuple[str, ...]) -> list[str]:
         """The node ids that pytest collects. Raises UsageError where it collects none."""
@@ -175,6 +179,10 @@ class Reruns:
         if member.causes is not None and (why := member.causes.difference(run)):
             return why
         return member.fault.difference(fault) if fault is not None else "it shows no fault here"
+
+    def _once(self, node: str) -> Rerun:
+        command = self._located((node,))
+        return self._seen(command.text, self._script(command), node)
 
     def _test(self, node: str) -> Rerun:
         command = self._located((node,))
@@ -207,7 +215,7 @@ class Reruns:
     def _seen(self, text: str, script: Script, node: str) -> Rerun:
         run = self._run(text, script)
         if run.trouble:
-            return Rerun(trouble=f"its run tells nothing: {run.trouble}", seconds=run.seconds)
+            return Rerun(trouble=f"its run tells nothing: {run.trouble}", seconds=run.seconds, unsettled=True)
         if why := obstacle(run):
             return Rerun(trouble=why, seconds=run.seconds)
         subject = Subject(text, script, self._setup, self.place.timeout, Path(self._folder.name), COLD)

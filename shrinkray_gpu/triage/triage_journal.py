@@ -24,6 +24,8 @@ class TriageJournal:
     def __init__(self, folder: Path, settings: Mapping[str, Any], *, restart: bool = False) -> None:
         self.reruns: dict[str, Rerun] = {}
         """By what was run."""
+        self.first_runs: dict[str, Rerun] = {}
+        """Of tests that were run here to find those that fail, by the test."""
         self.reductions: dict[str, dict[str, Any]] = {}
         """By cluster."""
         self.failures: list[ReportedFailure] | None = None
@@ -60,6 +62,8 @@ class TriageJournal:
     def _take(self, line: Mapping[str, Any]) -> None:
         if line["event"] == "rerun":
             self.reruns[line["subject"]] = Rerun.from_json(line["found"])
+        elif line["event"] == "first run":
+            self.first_runs[line["subject"]] = Rerun.from_json(line["found"])
         elif line["event"] == "reduced":
             self.reductions[line["cluster"]] = line["found"]
         elif line["event"] == "session":
@@ -68,6 +72,10 @@ class TriageJournal:
     def keep_rerun(self, subject: str, found: Rerun) -> None:
         self.reruns[subject] = found
         write_line(self._log, {"event": "rerun", "subject": subject, "found": found.to_json()})
+
+    def keep_first_run(self, subject: str, found: Rerun) -> None:
+        self.first_runs[subject] = found
+        write_line(self._log, {"event": "first run", "subject": subject, "found": found.to_json()})
 
     def keep_reduction(self, cluster: str, found: Mapping[str, Any]) -> None:
         self.reductions[cluster] = dict(found)

@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import re
 import subprocess
 import sys
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from shrinkray_gpu.triage.clusters import sort
 from shrinkray_gpu.triage.reported import ReportedFailure
 from shrinkray_gpu.triage.reruns import Reruns, TriagePlace
+from shrinkray_gpu.triage.triage import TriageAsked, _compare, _of_pytest, _run_each
+from shrinkray_gpu.triage.triage_journal import TriageJournal
 from tests.capture import programs
 from tests.capture.test_capture import run as run_captured
 from tests.e2e.command import Said, environment, refused, shrink
@@ -217,6 +222,45 @@ def test_a_test_that_is_skipped_here_is_not_called_flaky(tmp_path: Path) -> None
     _, told = triage(tmp_path, "--python", sys.executable, "--no-reduce", "log.txt")
     [cluster] = told["clusters"]
     assert cluster["members"][0]["trouble"] == "it is skipped here: needs a GPU" and told["not_seen_again"] == []
+
+
+def test_what_was_run_is_not_run_again_and_what_told_nothing_is(tmp_path: Path) -> None:
+    place, settings = TriagePlace(sys.executable, None, {}, tmp_path, 120.0), {"arch": None}
+    reports = [ReportedFailure("test_it.py::test_it", "log", "ValueError: no", "", "test_it.py::test_it")]
+    said: list[str] = []
+    with Reruns(place) as reruns, closing(TriageJournal(tmp_path / "triage", settings)) as journal:
+        _run_each(reports, reruns, journal, math.inf, said.append)  # there is no such file
+        assert journal.reruns["test_it.py::test_it"].unsettled
+        (tmp_path / "test_it.py").write_text("def test_it(): raise ValueError('no')\n")
+        for _ in range(2):
+            _run_each(reports, reruns, journal, math.inf, said.append)
+        assert journal.reruns["test_it.py::test_it"].is_seen and sum("run 1 of 1" in line for line in said) == 2
+        told = {"state": "reduced", "lines": 3}
+        [cluster] = sort(reports, journal.reruns).clusters
+        journal.keep_reduction(cluster.name, told)
+        _compare(cluster, tmp_path, reruns, journal, said.append)  # its repro.py is gone
+        assert journal.reductions[cluster.name] == told and "was not compared" in said[-1]
+        (tmp_path / "repro.py").write_text("raise ValueError('no')\n")
+        _compare(cluster, tmp_path, reruns, journal, said.append)
+        assert journal.reductions[cluster.name] == {**told, "explains": {"test_it.py::test_it": ""}}
+
+
+@pytest.mark.slow
+def test_tests_that_are_run_to_find_failures_are_kept_one_by_one(tmp_path: Path) -> None:
+    """On the virtual GPU. What is taken from the loop before its end is there after it is broken off."""
+    lines = ("import pytest", "def test_a(): assert 0", "def test_b(): pytest.skip('no')", "def test_c(): assert 0")
+    (tmp_path / "test_it.py").write_text("\n".join(lines) + "\n")
+    asked = TriageAsked((), (".",), tmp_path / "triage")
+    place = TriagePlace(sys.executable, 90, {}, tmp_path, 120.0)
+    said: list[str] = []
+    with Reruns(place) as reruns, closing(TriageJournal(asked.output, {})) as journal:
+        assert list(_of_pytest(asked, place, reruns, journal, 0.0, said.append)) == [] and journal.failures is None
+        assert said == ["3 tests are not run: their part of the time is over"]
+        first = next(_of_pytest(asked, place, reruns, journal, math.inf, said.append))
+        assert first.node == "test_it.py::test_a" and list(journal.first_runs) == [first.node]
+        failures = list(_of_pytest(asked, place, reruns, journal, math.inf, said.append))
+        assert failures == journal.failures and [each.node[-1] for each in failures] == ["a", "c"]
+        assert said[1:] == [f"test {n} of 3: test_it.py::test_{name}" for n, name in enumerate("abc", 1)]
 
 
 @pytest.mark.slow

@@ -16,6 +16,7 @@ SETTINGS = {"arch": 90, "cwd": "/x"}
 def test_it_comes_back_as_it_was_also_after_a_kill(tmp_path: Path) -> None:
     first = TriageJournal(tmp_path, SETTINGS)
     first.keep_rerun("test_a.py::test_0", SEEN)
+    first.keep_first_run("test_a.py::test_1", SEEN)
     first.keep_reduction("gelu_1", {"state": "reduced", "lines": 8})
     first.keep_failures([report("test_0")])
     first.close()
@@ -23,6 +24,7 @@ def test_it_comes_back_as_it_was_also_after_a_kill(tmp_path: Path) -> None:
         log.write('{"event": "rerun", "subj')
     again = TriageJournal(tmp_path, SETTINGS)
     assert again.reruns == {"test_a.py::test_0": SEEN} and again.failures == [report("test_0")]
+    assert again.first_runs == {"test_a.py::test_1": SEEN}
     assert again.reductions == {"gelu_1": {"state": "reduced", "lines": 8}}
     with pytest.raises(UsageError, match="another triage is at work"):
         TriageJournal(tmp_path, SETTINGS)
