@@ -24,7 +24,7 @@ from shrinkray_gpu.triage.reductions import FAILED, REDUCED, STOPPED, Reducing, 
 from shrinkray_gpu.triage.reported import ReportedFailure
 from shrinkray_gpu.triage.reruns import Reruns, TriagePlace
 from shrinkray_gpu.triage.session import run_session
-from shrinkray_gpu.triage.triage_journal import TriageJournal
+from shrinkray_gpu.triage.triage_journal import TriageJournal, shown_environment
 
 RUNNING = 0.5
 """The part of the budget after which no failure is run any more: a repro of one cause is worth more."""
@@ -69,7 +69,7 @@ def triage(asked: TriageAsked, place: TriagePlace, reducing: Reducing, say: Call
         "python": place.python,
         "arch": place.arch,
         "cwd": str(place.cwd),
-        "environment": dict(place.environment),
+        "environment": shown_environment(place.environment),
         "pytest": list(asked.pytest),
     }
     reports = read_all(asked.paths, place.cwd)

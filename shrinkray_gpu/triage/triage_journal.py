@@ -3,19 +3,41 @@
 from __future__ import annotations
 
 import fcntl
+import hashlib
 import json
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from shrinkray_gpu.errors import UsageError
+from shrinkray_gpu.evidence.secrets_found import SECRET, without_secrets
 from shrinkray_gpu.reduction.journal_lines import read_journal, write_line
 from shrinkray_gpu.triage.reported import ReportedFailure
 from shrinkray_gpu.triage.reruns import Rerun
 
 FILE = "journal.jsonl"
 FORMAT = 1
+
+
+def shown_environment(environment: Mapping[str, str]) -> dict[str, str]:
+    """Variables as the journal has them: of a value that may be a secret only a digest, by which it can be told from
+    another one."""
+    return {name: _digest(value) if _is_secret(name, value) else value for name, value in environment.items()}
+
+
+def _is_secret(name: str, value: str) -> bool:
+    assigned = f"{name}={value}"
+    return SECRET.search(name) is not None or without_secrets(assigned) != assigned
+
+
+def _digest(value: str) -> str:
+    return f"sha256:{hashlib.sha256(value.encode(errors='surrogateescape')).hexdigest()[:16]}"
+
+
+def _private(path: str, flags: int) -> int:
+    return os.open(path, flags, 0o600)
 
 
 class TriageJournal:
@@ -32,7 +54,8 @@ class TriageJournal:
         """Those of the tests that were run here; None where they were not."""
         try:
             folder.mkdir(parents=True, exist_ok=True)
-            self._log = open(folder / FILE, "ab+", buffering=0)  # noqa: SIM115  as long as the journal
+            self._log = open(folder / FILE, "ab+", buffering=0, opener=_private)  # noqa: SIM115  as long as the journal
+            os.fchmod(self._log.fileno(), 0o600)  # of an earlier version
         except OSError as error:
             raise UsageError(f"cannot write {folder}: {error.strerror}. Choose another place by --output") from error
         try:
