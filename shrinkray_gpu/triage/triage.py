@@ -72,7 +72,7 @@ def triage(asked: TriageAsked, place: TriagePlace, reducing: Reducing, say: Call
         "environment": shown_environment(place.environment),
         "pytest": list(asked.pytest),
     }
-    reports = read_all(asked.paths, place.cwd)
+    reports = read_all(asked.paths, place.cwd, say)
     if not (reports or asked.pytest):
         raise UsageError("no failure is told of there: name junit.xml, logs, or a folder of capsules")
     journal = TriageJournal(asked.output, settings, restart=asked.restart)
