@@ -8,7 +8,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from shrinkray_gpu.attachment.markdown import cell, code, prose
+from shrinkray_gpu.attachment.markdown import cell, code, plain
 from shrinkray_gpu.events import SCHEMA
 from shrinkray_gpu.evidence.secrets_found import without_secrets
 from shrinkray_gpu.triage.clusters import CauseCluster, FailureMember
@@ -44,7 +44,7 @@ def write(folder: Path, told: Mapping[str, Any]) -> None:
     loader = jinja2.PackageLoader("shrinkray_gpu.triage")
     options: dict[str, Any] = {"loader": loader, "undefined": jinja2.StrictUndefined, "trim_blocks": True}
     markdown = jinja2.Environment(**options, lstrip_blocks=True)
-    markdown.filters.update(cell=cell, code=code, prose=prose)
+    markdown.filters.update(cell=_cell, code=_code, plain=plain, row=_row)
     html = jinja2.Environment(**options, lstrip_blocks=True, autoescape=True)
     texts = {
         DATA: json.dumps(told, indent=1) + "\n",
@@ -55,6 +55,19 @@ def write(folder: Path, told: Mapping[str, Any]) -> None:
         new = folder / f"{name}.new"
         new.write_text(text, encoding="utf-8")
         new.replace(folder / name)
+
+
+def _code(text: str) -> str:
+    return code(" ".join(text.split()))
+
+
+def _cell(text: str) -> str:
+    return cell(" ".join(text.split()))
+
+
+def _row(text: str) -> str:
+    """As plain text in a table."""
+    return plain(text).replace("|", "\\|")
 
 
 def summary(told: Mapping[str, Any]) -> str:
