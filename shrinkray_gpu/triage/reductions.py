@@ -50,7 +50,7 @@ def command(member: FailureMember, place: TriagePlace, asked: Reducing, folder: 
     report = member.reports[0]
     if report.capsule:
         return [*ours, "capsule", report.capsule, *words]
-    return [*ours, *words, "--kernel-only", "-m", "pytest", report.node]
+    return [*ours, *words, "--kernel-only", "-m", "pytest", *place.settings.words, report.node]
 
 
 def reduce_cluster(

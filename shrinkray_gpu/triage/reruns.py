@@ -16,6 +16,7 @@ from typing import Any
 
 from shrinkray_gpu.command.driver import Command
 from shrinkray_gpu.command.module_search import locate
+from shrinkray_gpu.command.pytest_settings import PytestSettings, seen_from
 from shrinkray_gpu.corpus.known import known
 from shrinkray_gpu.device.own_commands import INSIDE
 from shrinkray_gpu.errors import ShrinkError, UsageError, bug_words
@@ -102,6 +103,8 @@ class TriagePlace:
     cwd: Path
     timeout: float
     """Seconds for a run."""
+    settings: PytestSettings = PytestSettings()
+    """Of the pytest command whose tests these are."""
 
     @property
     def variables(self) -> dict[str, str]:
@@ -161,7 +164,8 @@ class Reruns:
         """The node ids that pytest collects. Raises UsageError where it collects none."""
         command = self._located(("--collect-only", "-q", "--no-header", "--maxfail=0", *args))
         run = self._run(command.text, self._script(command))
-        nodes = [line for line in run.stdout.splitlines() if _NODE.match(line)]
+        root = self.place.settings.root(self.place.cwd)
+        nodes = [seen_from(self.place.cwd, line, root) for line in run.stdout.splitlines() if _NODE.match(line)]
         if not nodes:
             why = obstacle(run) or run.trouble or speech.ending(run)
             raise UsageError(f"pytest {' '.join(args)} collects no test: {why}")
@@ -181,11 +185,11 @@ class Reruns:
         return member.fault.difference(fault) if fault is not None else "it shows no fault here"
 
     def _once(self, node: str) -> Rerun:
-        command = self._located((node,))
+        command = self._located((*self.place.settings.words, node))
         return self._seen(command.text, self._script(command), node)
 
     def _test(self, node: str) -> Rerun:
-        command = self._located((node,))
+        command = self._located((*self.place.settings.words, node))
         script = self._script(command)
         first = self._seen(command.text, script, node)
         if first.is_seen or first.trouble:

@@ -15,7 +15,9 @@ from typing import Any
 
 import pytest
 
-from shrinkray_gpu.triage.clusters import sort
+from shrinkray_gpu.command.pytest_settings import PytestSettings
+from shrinkray_gpu.triage import reductions
+from shrinkray_gpu.triage.clusters import FailureMember, sort
 from shrinkray_gpu.triage.reported import ReportedFailure
 from shrinkray_gpu.triage.reruns import Reruns, TriagePlace
 from shrinkray_gpu.triage.triage import TriageAsked, _compare, _of_pytest, _run_each
@@ -222,6 +224,24 @@ def test_a_test_that_is_skipped_here_is_not_called_flaky(tmp_path: Path) -> None
     _, told = triage(tmp_path, "--python", sys.executable, "--no-reduce", "log.txt")
     [cluster] = told["clusters"]
     assert cluster["members"][0]["trouble"] == "it is skipped here: needs a GPU" and told["not_seen_again"] == []
+
+
+@pytest.mark.parametrize("words", [("-c", "cfg/a.ini", "--rootdir=."), ("-o", "python_functions=check_*"), ("sub",)])
+def test_settings_of_the_pytest_command_go_to_each_run(tmp_path: Path, words: tuple[str, ...]) -> None:
+    """Without them the test would not be collected. The last: pytest's root is above the folder where it is run."""
+    (tmp_path / "cfg").mkdir(), (tmp_path / "tests").mkdir()
+    (tmp_path / "cfg" / "a.ini").write_text("[pytest]\npython_functions = check_*\n")
+    name = "check_it" if words[0] != "sub" else "test_it"
+    (tmp_path / "tests" / "test_it.py").write_text(f"def {name}(): raise ValueError('no')\n")
+    (tmp_path / "pytest.ini").write_text("[pytest]\n")
+    cwd, words = (tmp_path / "tests", ()) if words[0] == "sub" else (tmp_path, words)
+    _, told = triage(cwd, "--python", sys.executable, "--no-reduce", "--", "pytest", *words, str(tmp_path / "tests"))
+    [member] = told["clusters"][0]["members"]
+    assert member["seen_here"] and member["name"].endswith(f"test_it.py::{name}"), member
+    report = ReportedFailure(name, "pytest", "ValueError: no", "", member["name"])
+    place = TriagePlace(sys.executable, None, {}, cwd, 120.0, PytestSettings.of(words))
+    line = reductions.command(FailureMember((report,)), place, reductions.Reducing(1.0), tmp_path, 1.0)
+    assert line[-1] == member["name"] and line[line.index("pytest") + 1 : -1] == place.settings.words
 
 
 def test_what_was_run_is_not_run_again_and_what_told_nothing_is(tmp_path: Path) -> None:
