@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 
 _RUN = re.compile(r"`+")
 _SPAN = re.compile(r"(?<!`)(`+)(?!`)(?:.*?[^`])\1(?!`)")
 _CALL = re.compile(r"@(?=\w)|#(?=\d)|\b[Gg][Hh]-(?=\d)")
 _TAG = re.compile(r"<(?=[a-zA-Z/!?])")
+_LINK = re.compile(r"[\\\[\]]")
 _NOTHING = "\N{ZERO WIDTH SPACE}"
 
 
@@ -38,11 +40,20 @@ def _longest_run(text: str) -> int:
 
 def prose(text: str) -> str:
     """The text in which `@user` and `#1` are read and do nothing, and tags are shown. Code within it stays."""
+    return _outside_code(text, _defused)
+
+
+def plain(text: str) -> str:
+    """As `prose`, on one line, and without links and images: of a text that anybody may have written."""
+    return _outside_code(" ".join(text.split()), lambda part: _defused(_LINK.sub(r"\\\g<0>", part)))
+
+
+def _outside_code(text: str, change: Callable[[str], str]) -> str:
     parts, end = [], 0
     for span in _SPAN.finditer(text):
-        parts += [_defused(text[end : span.start()]), span.group()]
+        parts += [change(text[end : span.start()]), span.group()]
         end = span.end()
-    return "".join([*parts, _defused(text[end:])])
+    return "".join([*parts, change(text[end:])])
 
 
 def _defused(text: str) -> str:

@@ -157,19 +157,17 @@ class FailingTests:
 
     def _same_settings(self) -> list[str]:
         """What decides how pytest collects: settings and plugins are those of the session."""
-        words = [f"--rootdir={self.config.rootpath}"]
-        if self.config.inipath is not None:
-            words += ["-c", str(self.config.inipath)]
-        for name in self.config.option.plugins or ():
-            words += ["-p", name]
-        for setting in self.config.option.override_ini or ():
-            words += ["-o", setting]
-        return words
+        from shrinkray_gpu.command.pytest_settings import PytestSettings
+
+        option, file = self.config.option, self.config.inipath
+        plugins, overrides = tuple(option.plugins or ()), tuple(option.override_ini or ())
+        return PytestSettings(str(self.config.rootpath), str(file or ""), plugins, overrides).words
 
     def _from(self, node: str) -> str:
         """The node id, which begins at the root, as a path from the folder where pytest was started."""
-        file, colons, rest = node.partition("::")
-        return os.path.relpath(self.config.rootpath / file, self.config.invocation_params.dir) + colons + rest
+        from shrinkray_gpu.command.pytest_settings import seen_from
+
+        return seen_from(self.config.invocation_params.dir, node, self.config.rootpath)
 
     def _limit(self) -> float:
         seconds: float = self.config.getoption("--shrink-time")

@@ -74,6 +74,7 @@ def triage_command(paths: tuple[Path, ...], **given: Any) -> None:
 
     Exit codes: 0 all are sorted, 2 usage, 130 interrupted (what is there is told).
     """
+    from shrinkray_gpu.command.pytest_settings import PytestSettings
     from shrinkray_gpu.triage import page  # neither help nor a complaint waits for these
     from shrinkray_gpu.triage.reductions import Reducing, relative
     from shrinkray_gpu.triage.reruns import TriagePlace
@@ -90,6 +91,7 @@ def triage_command(paths: tuple[Path, ...], **given: Any) -> None:
         settings(given["env"]),
         cwd,
         given["timeout"] or TIMEOUT,
+        PytestSettings.of(arguments),
     )
     asked = TriageAsked(
         paths,

@@ -49,7 +49,8 @@ runpy.run_path({script!r}, run_name="__main__")
 # Why so: pytest tells of a failure and ends with status 1, but a fault is known by its exception. A collection error
 # has the real one as its cause. pytest's own frames come first in the traceback and say nothing. Its faulthandler would
 # write "Fatal Python error" where the plain program does not. A spawned child imports the main module again, from the
-# file that `__file__` names, unless `__spec__` says that it is pytest's.
+# file that `__file__` names, unless `__spec__` says that it is pytest's. Tests that are all skipped end well, though
+# nothing was tried.
 _TESTS = """\
 import faulthandler
 import importlib.util
@@ -63,6 +64,8 @@ sys.dont_write_bytecode = True
 
 class FirstFailure:
     error = None
+    skipped = ""
+    called = False
 
     def pytest_sessionstart(self):
         faulthandler.disable()
@@ -76,6 +79,12 @@ class FirstFailure:
                 trace = trace.tb_next
             self.error = error.with_traceback(trace)
 
+    def pytest_runtest_logreport(self, report):
+        if not report.skipped or hasattr(report, "wasxfail"):
+            self.called = self.called or report.when == "call"
+        elif not self.skipped:
+            self.skipped = report.longrepr[2] if isinstance(report.longrepr, tuple) else str(report.longrepr)
+
 
 first = FirstFailure()
 status = pytest.main(
@@ -86,6 +95,8 @@ if first.error is not None:
     raise first.error
 if status in (pytest.ExitCode.USAGE_ERROR, pytest.ExitCode.NO_TESTS_COLLECTED):
     raise pytest.UsageError("no test was run")
+if first.skipped and not first.called and status == pytest.ExitCode.OK:
+    raise pytest.UsageError("each test is skipped: " + first.skipped.removeprefix("Skipped: "))
 sys.exit(status)
 """
 

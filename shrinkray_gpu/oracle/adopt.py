@@ -26,7 +26,8 @@ FEW = 4
 """Differences that are told one by one."""
 NEARLY = 0.85
 """From this ratio on a line is taken for the one that was asked for, though not word for word."""
-_NO_TEST = ("UsageError", "no test was run")
+SKIPPED_HERE = "it is skipped here: "
+_NO_TEST, _SKIPPED = ("UsageError", "no test was run"), "each test is skipped: "
 """Raised by the driver of a pytest command (`command/driver.py`): a type of pytest's, called so in any module."""
 _PYTEST_SAID = re.compile(
     r"^(?:\x1b\[[\d;]*m)*(?:ERROR: +(?!usage:)|E +|\S+: error: )(.+?)(?:\x1b\[[\d;]*m)*$", re.MULTILINE
@@ -121,6 +122,9 @@ def obstacle(run: Run) -> str:
     if (failure.type.rpartition(".")[2], failure.text) == _NO_TEST:
         said = " ".join(dict.fromkeys(_PYTEST_SAID.findall(run.stderr))) or "it collected none"
         return f"pytest ran no test: {said}"
+    untouched = not (run.launches or run.compiles)
+    if untouched and failure.type.rpartition(".")[2] == _NO_TEST[0] and failure.text.startswith(_SKIPPED):
+        return f"{SKIPPED_HERE}{failure.text.removeprefix(_SKIPPED)}"
     missing = _MISSING.search(failure.text)
     if missing and failure.type.endswith(("ModuleNotFoundError", "ImportError")):
         module = missing.group(1)

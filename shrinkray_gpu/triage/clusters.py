@@ -10,14 +10,18 @@ import itertools
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from shrinkray_gpu.oracle import speech
+from shrinkray_gpu.oracle.driver_error import OUTSIDE
 from shrinkray_gpu.oracle.fault import Fault
 from shrinkray_gpu.triage.fault_origin import BY_TEXT, FaultOrigin, of_text
-from shrinkray_gpu.triage.infrastructure import MachineTrouble, trouble_of
+from shrinkray_gpu.triage.infrastructure import MachineTrouble, trouble_in, trouble_of
 from shrinkray_gpu.triage.reported import ReportedFailure
 from shrinkray_gpu.triage.reruns import Rerun
+
+_CRASHED = re.compile(r"^worker '\w+' crashed while running")
+"""What pytest-xdist writes of a test that ended its process: of no type."""
 
 
 @dataclass(frozen=True)
@@ -27,6 +31,10 @@ class FailureMember:
     reports: tuple[ReportedFailure, ...]
     rerun: Rerun | None = None
     """None where it was not run again: it cannot be, or the time was over."""
+    machine: MachineTrouble | None = None
+    """What of the machine failed, by the reports' words, though its rerun shows a fault of the program."""
+    is_other: bool = False
+    """Whether the rerun shows a fault that these reports do not tell of. It says nothing of theirs then."""
 
     @property
     def name(self) -> str:
@@ -38,7 +46,19 @@ class FailureMember:
 
     @property
     def is_seen(self) -> bool:
-        return self.rerun is not None and self.rerun.is_seen
+        return self.rerun is not None and self.rerun.is_seen and not self.is_other
+
+    @property
+    def key(self) -> str:
+        """Tells what is run apart from all else: two that cannot be run may have one name."""
+        return self.subject or self.reports[0].key
+
+    @property
+    def trouble(self) -> str:
+        """Why it was not seen here, as far as its rerun says why; else empty."""
+        if self.rerun is None:
+            return ""
+        return f"shows another fault here: {self.rerun.fault}" if self.is_other else self.rerun.trouble
 
     @property
     def is_gone(self) -> bool:
@@ -47,8 +67,8 @@ class FailureMember:
 
     @property
     def is_flaky(self) -> bool:
-        """Whether it showed in the last of several runs only."""
-        return self.is_seen and self.rerun is not None and self.rerun.runs > 1
+        """Whether it showed in the last of several runs only, and these were alike."""
+        return self.is_seen and self.rerun is not None and self.rerun.runs > 1 and not self.rerun.interpreted
 
     @property
     def fault(self) -> Fault | None:
@@ -62,12 +82,10 @@ class FailureMember:
 
     @property
     def origin(self) -> FaultOrigin:
-        """Where it begins. One of which nothing is known is a cause of its own."""
+        """Where it begins."""
         if self.rerun is not None and self.is_seen and self.rerun.origin is not None:
             return self.rerun.origin
-        report = self.reports[0]
-        told = of_text(report.fault, report.kernel, report.frames, report.node or report.name)
-        return told or FaultOrigin(BY_TEXT, "it says nothing", statement=report.name)
+        return _told_origin(self.reports[0])
 
 
 @dataclass(frozen=True)
@@ -154,17 +172,67 @@ def sort(reports: Iterable[ReportedFailure], reruns: Mapping[str, Rerun]) -> Sor
 def members(
     reports: Iterable[ReportedFailure], reruns: Mapping[str, Rerun]
 ) -> Iterable[tuple[FailureMember, MachineTrouble | None]]:
-    """Each test once, with what of the machine failed by its words. One that fails by the machine in one report and
-    otherwise in another is told twice."""
-    by_subject: dict[tuple[str, str], list[ReportedFailure]] = {}
-    troubles: dict[tuple[str, str], MachineTrouble | None] = {}
+    """Each test once for each cause that its reports tell of, with what of the machine failed by its words.
+
+    A rerun with a fault stands for the reports that tell of that fault, and for no other. The words of a machine's
+    failure are no such report: where nothing else tells of the fault, the rerun stands for them."""
+    by_subject: defaultdict[str, list[ReportedFailure]] = defaultdict(list)
     for report in reports:
-        trouble = trouble_of(report)
-        key = (report.subject or report.key, trouble.kind if trouble is not None else "")
-        by_subject.setdefault(key, []).append(report)
-        troubles.setdefault(key, trouble)
-    for key, same in by_subject.items():
-        yield FailureMember(tuple(same), reruns.get(key[0])), troubles[key]
+        by_subject[report.subject or report.key].append(report)
+    for subject, same in by_subject.items():
+        yield from _members_of(same, reruns.get(subject))
+
+
+def _members_of(
+    reports: Sequence[ReportedFailure], rerun: Rerun | None
+) -> Iterable[tuple[FailureMember, MachineTrouble | None]]:
+    """Those of one test."""
+    seen = rerun is not None and rerun.is_seen
+    told: list[ReportedFailure] = []
+    others: defaultdict[FaultOrigin, list[ReportedFailure]] = defaultdict(list)
+    ill: dict[str, tuple[MachineTrouble, list[ReportedFailure]]] = {}
+    for report in reports:
+        if (trouble := trouble_of(report)) is not None:
+            ill.setdefault(trouble.kind, (trouble, []))[1].append(report)
+        elif rerun is not None and seen and tells_of(report, rerun):
+            told.append(report)
+        else:
+            others[_told_origin(report)].append(report)
+    if told:
+        yield FailureMember(tuple(told), rerun), None
+    for other in others.values():
+        yield FailureMember(tuple(other), rerun, is_other=seen), None
+    if rerun is not None and seen and not told and ill and trouble_in(f"{rerun.message}\n{rerun.fault}") is None:
+        trouble = next(iter(ill.values()))[0]
+        yield FailureMember(tuple(each for _, same in ill.values() for each in same), rerun, trouble), None
+        return
+    for trouble, same in ill.values():
+        yield FailureMember(tuple(same), rerun), trouble
+
+
+def tells_of(report: ReportedFailure, rerun: Rerun) -> bool:
+    """Whether the report may be of the fault that the rerun shows, or of the exception that the fault ended in: by
+    phase and class, or by the device's code. One without a fault, and one of a process that is gone, may be."""
+    if report.fault is None or _CRASHED.search(report.message):
+        return True
+    said = ReportedFailure(report.name, report.source, rerun.message)
+    if report.message.endswith("...") and rerun.message.startswith(report.message[:-3]):  # a log's summary is cut
+        return True
+    told = (report.fault, replace(report, text="").fault)
+    shown = (rerun.fault, said.fault)
+    return any(_alike_in_kind(one, other) for one in told for other in shown if one is not None and other is not None)
+
+
+def _alike_in_kind(one: Fault, other: Fault) -> bool:
+    if one.code and other.code:
+        return one.code == other.code or {one.code, other.code} == OUTSIDE
+    return (one.phase, one.klass) == (other.phase, other.klass)
+
+
+def _told_origin(report: ReportedFailure) -> FaultOrigin:
+    """The origin by its text. A report of which nothing is known is a cause of its own."""
+    told = of_text(report.fault, report.kernel, report.frames, report.node or report.name)
+    return told or FaultOrigin(BY_TEXT, "it says nothing", statement=report.name)
 
 
 def _cost(member: FailureMember) -> tuple[bool, bool, float, str]:

@@ -22,7 +22,7 @@ from shrinkray_gpu.questions.blame.way import own_lines
 from shrinkray_gpu.runner.inside.static.cause import MEMORY, STRIDE, SWAPPED, Cause
 from shrinkray_gpu.runner.pool import Script
 from shrinkray_gpu.runner.run import Launch, Run
-from shrinkray_gpu.triage.reported import below, function
+from shrinkray_gpu.triage.reported import function, of_package
 
 BY_IR, BY_RULE, BY_COMPILER, BY_LINES, BY_TEXT = (
     "Triton's IR", "a static rule", "the compiler's words", "the lines that lead to it", "its text alone",
@@ -30,6 +30,8 @@ BY_IR, BY_RULE, BY_COMPILER, BY_LINES, BY_TEXT = (
 
 _WHOLE = re.compile(r"[iu]\d+\[")
 """How a launch tells of a tensor of whole numbers."""
+_CHECK = re.compile(r"^Failed$|Assert|Tolerance|Mismatch")
+"""Exceptions that a check raises: pytest.fail's, Python's, and those of people's own that are called so."""
 
 
 @dataclass(frozen=True)
@@ -76,14 +78,14 @@ def origin_of(run: Run, seen: Evidence, node: str, script: Script) -> FaultOrigi
 
 def of_text(fault: Fault | None, kernel: str, frames: tuple[str, ...], name: str) -> FaultOrigin | None:
     """The same of a failure that was not seen here. A device error comes up wherever the host waits next, so that its
-    lines say nothing of two tests."""
+    lines say nothing of two tests. Nor do lines where no kernel is known."""
     if fault is None:
         return None
     kind = f"{fault.klass}: {fault.text}" if fault.text else fault.klass
     if fault.phase == "compile" and kernel and frames:
         return FaultOrigin(BY_TEXT, kind, kernel, frames[-1])
-    lower = below(name, frames)
-    if fault.phase == "python" and lower and fault.klass != "AssertionError":
+    lower = of_package(name, frames)
+    if fault.phase == "python" and kernel and lower and not _CHECK.search(fault.klass):
         return FaultOrigin(BY_TEXT, kind, kernel, lower[-1], lower[:-1])
     return FaultOrigin(BY_TEXT, kind, kernel, frames[-1] if frames else "", (*frames[:-1], function(name)))
 
@@ -180,9 +182,9 @@ def _body(host: ast.FunctionDef) -> Iterator[ast.AST]:
 
 def _of_host(fault: Fault, kind: str, run: Run, frames: tuple[str, ...], node: str) -> FaultOrigin:
     """An exception of the host's: by the lines that lead to it. A check that fails says nothing of why, so that it is
-    of its test; what a library of the program's raises, by its lines alone."""
+    of its test, and so is what no kernel has a part in; what a library of the program's raises, by its lines."""
     launched = "+".join(sorted(kernels(run)))
-    lower = below(node, frames)
-    if lower and fault.klass != "AssertionError" and fault.phase in ("python", "launch"):
+    lower = of_package(node, frames)
+    if lower and launched and not _CHECK.search(fault.klass) and fault.phase in ("python", "launch"):
         return FaultOrigin(BY_LINES, kind, launched, lower[-1], lower[:-1])
     return FaultOrigin(BY_LINES, kind, launched, frames[-1] if frames else "", (*frames[:-1], function(node)))

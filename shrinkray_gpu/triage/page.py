@@ -8,7 +8,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from shrinkray_gpu.attachment.markdown import cell, code, prose
+from shrinkray_gpu.attachment.markdown import cell, code, plain
 from shrinkray_gpu.events import SCHEMA
 from shrinkray_gpu.evidence.secrets_found import without_secrets
 from shrinkray_gpu.triage.clusters import CauseCluster, FailureMember
@@ -16,8 +16,8 @@ from shrinkray_gpu.triage.reductions import REDUCED
 from shrinkray_gpu.triage.triage import TriageResult
 
 INDEX, PAGE, DATA = "index.md", "index.html", "triage.json"
-WAITING, KNOWN, NOT_HERE, NOT_ASKED = (
-    "its turn did not come", "known", "it cannot be run here", "not asked for",
+WAITING, KNOWN, NOT_HERE, NOT_ASKED, OTHER = (
+    "its turn did not come", "known", "it cannot be run here", "not asked for", "another fault shows here",
 )  # fmt: skip
 
 
@@ -44,7 +44,7 @@ def write(folder: Path, told: Mapping[str, Any]) -> None:
     loader = jinja2.PackageLoader("shrinkray_gpu.triage")
     options: dict[str, Any] = {"loader": loader, "undefined": jinja2.StrictUndefined, "trim_blocks": True}
     markdown = jinja2.Environment(**options, lstrip_blocks=True)
-    markdown.filters.update(cell=cell, code=code, prose=prose)
+    markdown.filters.update(cell=_cell, code=_code, plain=plain, row=_row)
     html = jinja2.Environment(**options, lstrip_blocks=True, autoescape=True)
     texts = {
         DATA: json.dumps(told, indent=1) + "\n",
@@ -55,6 +55,19 @@ def write(folder: Path, told: Mapping[str, Any]) -> None:
         new = folder / f"{name}.new"
         new.write_text(text, encoding="utf-8")
         new.replace(folder / name)
+
+
+def _code(text: str) -> str:
+    return code(" ".join(text.split()))
+
+
+def _cell(text: str) -> str:
+    return cell(" ".join(text.split()))
+
+
+def _row(text: str) -> str:
+    """As plain text in a table."""
+    return plain(text).replace("|", "\\|")
 
 
 def summary(told: Mapping[str, Any]) -> str:
@@ -100,16 +113,18 @@ def _state(cluster: CauseCluster, result: TriageResult) -> str:
         return KNOWN
     if cluster.cheapest is None:
         not_yet = any(each.subject and each.rerun is None for each in cluster.members)
-        return WAITING if not_yet else NOT_HERE
+        if not_yet:
+            return WAITING
+        return OTHER if any(each.is_other for each in cluster.members) else NOT_HERE
     return WAITING if cluster.name in result.waiting else NOT_ASKED
 
 
 def _explained(member: FailureMember, reduction: Mapping[str, Any]) -> dict[str, Any]:
     """Whether the repro has the fault of this member, and why not; nothing where there is no repro."""
     found = reduction.get("explains")
-    if found is None or member.name not in found:
+    if found is None or member.key not in found:
         return {}
-    return {"explained": not found[member.name], "why_not": found[member.name]}
+    return {"explained": not found[member.key], "why_not": found[member.key]}
 
 
 def _member(member: FailureMember) -> dict[str, Any]:
@@ -123,7 +138,8 @@ def _member(member: FailureMember) -> dict[str, Any]:
         "runs": rerun.runs if rerun is not None else 0,
         "seconds": round(rerun.seconds, 2) if rerun is not None else 0.0,
         "spec": rerun.spec if rerun is not None else "",
-        "trouble": rerun.trouble if rerun is not None else "",
+        "trouble": member.trouble,
+        "machine": f"{member.machine.kind}: {member.machine.line}" if member.machine is not None else "",
     }
 
 

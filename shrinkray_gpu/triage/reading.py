@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import codecs
 import re
 import xml.etree.ElementTree as xml
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from shrinkray_gpu.errors import UsageError
@@ -24,16 +25,25 @@ _RAISED = re.compile(r"^E {3}(.*)$", re.MULTILINE)
 _RULE = re.compile(r"^={3,} .* ={3,}$", re.MULTILINE)
 
 
-def read_all(paths: Sequence[Path], root: Path) -> list[ReportedFailure]:
+def _nowhere(words: str) -> None:
+    pass
+
+
+def read_all(paths: Sequence[Path], root: Path, say: Callable[[str], None] = _nowhere) -> list[ReportedFailure]:
     """Of each file, and of each file in a folder: by its contents junit.xml, a capsule or a log. Tests are looked for
-    below `root`. Raises UsageError for what cannot be read."""
+    below `root`. Raises UsageError for what cannot be read; in a folder, that is told and left out."""
     found: list[ReportedFailure] = []
     for path in paths:
         files = sorted(each for each in path.rglob("*") if each.is_file()) if path.is_dir() else [path]
         if not files:
             raise UsageError(f"{path} is an empty folder: name junit.xml, logs, or a folder of capsules")
         for file in files:
-            found += _read(file, root, alone=file == path)
+            try:
+                found += list(_read(file, root, alone=file == path))
+            except UsageError as error:
+                if file == path:
+                    raise
+                say(f"left out: {error}")
     return found
 
 
@@ -44,6 +54,7 @@ def _read(file: Path, root: Path, *, alone: bool) -> Iterator[ReportedFailure]:
         data = file.read_bytes()
     except OSError as error:
         raise UsageError(f"cannot read {file}: {error.strerror}. Name junit.xml, logs, or a folder") from error
+    data = data.removeprefix(codecs.BOM_UTF8)
     head = data[:4096].lstrip()
     if head.startswith(b"<"):
         yield from _junit(file, data, root)
@@ -77,11 +88,20 @@ def _node(case: xml.Element, root: Path) -> str:
     given = case.get("file", "")
     for count in range(len(parts), 0, -1):
         file = "/".join(parts[:count]) + ".py"
-        if (root / file).is_file():
+        if _is_below(root, file):
             return "::".join([file, *parts[count:], name])
-    if given and (root / given).is_file():
+    if given and _is_below(root, given):
         return f"{given}::{name}"
     return ""
+
+
+def _is_below(root: Path, file: str) -> bool:
+    """Whether there is such a file and it is below the root: a report of others names nothing else that is run."""
+    try:
+        found = (root / file).resolve()
+        return found.is_relative_to(root.resolve()) and found.is_file()
+    except (OSError, ValueError):  # too long for a name, or with a null in it
+        return False
 
 
 def _capsule(file: Path) -> ReportedFailure:
@@ -98,7 +118,7 @@ def _log(file: Path, text: str, root: Path) -> Iterator[ReportedFailure]:
         for name, message in told.items():
             own = parts.get(_title(name), "")
             raised = [line.strip() for line in _RAISED.findall(own)]
-            node = name if (root / name.partition("::")[0]).is_file() and "::" in name else ""
+            node = name if "::" in name and _is_below(root, name.partition("::")[0]) else ""
             yield ReportedFailure(name, str(file), "\n".join(raised) or message, own, node)
         return
     if trouble := trouble_at_end(text):

@@ -50,7 +50,7 @@ def command(member: FailureMember, place: TriagePlace, asked: Reducing, folder: 
     report = member.reports[0]
     if report.capsule:
         return [*ours, "capsule", report.capsule, *words]
-    return [*ours, *words, "--kernel-only", "-m", "pytest", report.node]
+    return [*ours, *words, "--kernel-only", "-m", "pytest", *place.settings.words, report.node]
 
 
 def reduce_cluster(
@@ -116,13 +116,14 @@ def _bring_up(attachment: Path | None, folder: Path) -> None:
 
 
 def explained(repro: Path, members: Sequence[FailureMember], reruns: Reruns) -> dict[str, str]:
-    """For each member, why the repro does not have its fault; empty where nothing that is known speaks against it."""
+    """For each member, by its key, why the repro does not have its fault; empty where nothing that is known speaks
+    against it."""
     found = {}
     for member in members:
         if member.rerun is None or not member.is_seen:
-            found[member.name] = "it was not seen here, so that only its text is known"
+            found[member.key] = "it was not seen here, so that only its text is known"
         else:
-            found[member.name] = reruns.explains(repro, member.rerun)
+            found[member.key] = reruns.explains(repro, member.rerun)
     return found
 
 

@@ -16,6 +16,8 @@ _SETUP = re.compile(r"^failed on (?:setup|teardown) with \"([\s\S]*)\"$")
 _PYTEST_FRAME = re.compile(r"^(\S+?\.py):(\d+): ", re.MULTILINE)
 _PYTHON_FRAME = re.compile(r'^ *File "([^"]+)", line (\d+), in ', re.MULTILINE)
 _INSTALLED = re.compile(r"(?:site|dist)-packages/|/lib/python3|^<")
+_TEST_FILE = re.compile(r"^(?:conftest|test_.*|.*_test)\.py$")
+_TEST_FOLDERS = frozenset({"test", "tests", "testing"})
 _KERNEL = re.compile(
     r"Triton compilation failed: (\w+)"
     r"|\bat \d+:\d+:\n(?:E? +)?(?:@.*\n(?:E? +)?)*def (\w+)\("
@@ -90,10 +92,18 @@ def _frames(text: str) -> Iterator[tuple[str, str]]:
             return
 
 
-def below(node: str, frames: tuple[str, ...]) -> tuple[str, ...]:
-    """The lines that are not in the test's own file."""
-    file = Path(node.partition("::")[0]).name
-    return tuple(frame for frame in frames if Path(frame.rpartition(":")[0]).name != file)
+def of_package(node: str, frames: tuple[str, ...]) -> tuple[str, ...]:
+    """The lines of the package below the test; none where what raises is no line of it: a helper of the tests, as
+    `tests/utils.py`, or `conftest.py`, fails for many reasons."""
+    own = Path(node.partition("::")[0]).name
+
+    def is_of_tests(frame: str) -> bool:
+        file = Path(frame.rpartition(":")[0])
+        return file.name == own or bool(_TEST_FILE.search(file.name)) or not _TEST_FOLDERS.isdisjoint(file.parts[:-1])
+
+    if not frames or is_of_tests(frames[-1]):
+        return ()
+    return tuple(frame for frame in frames if not is_of_tests(frame))
 
 
 def function(name: str) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import re
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from types import TracebackType
@@ -16,6 +16,7 @@ from typing import Any
 
 from shrinkray_gpu.command.driver import Command
 from shrinkray_gpu.command.module_search import locate
+from shrinkray_gpu.command.pytest_settings import PytestSettings, seen_from
 from shrinkray_gpu.corpus.known import known
 from shrinkray_gpu.device.own_commands import INSIDE
 from shrinkray_gpu.errors import ShrinkError, UsageError, bug_words
@@ -57,12 +58,16 @@ class Rerun:
     causes: LaunchCauses | None = None
     runs: int = 1
     """How many there were; all but the last ended without a fault."""
+    interpreted: bool = False
+    """Whether kernels wrote what they compute in the last run only: another one then, and no repetition."""
     seconds: float = 0.0
     """Of the run that shows it, or else of the last."""
     known: tuple[str, ...] = ()
     """Cases of a corpus with this fingerprint."""
     trouble: str = ""
     """Why it could not be run here; else empty."""
+    unsettled: bool = False
+    """Whether the trouble is the machine's or ours, so that another call may see more."""
 
     @property
     def is_seen(self) -> bool:
@@ -98,6 +103,8 @@ class TriagePlace:
     cwd: Path
     timeout: float
     """Seconds for a run."""
+    settings: PytestSettings = PytestSettings()
+    """Of the pytest command whose tests these are."""
 
     @property
     def variables(self) -> dict[str, str]:
@@ -139,23 +146,26 @@ class Reruns:
     def rerun(self, report: ReportedFailure) -> Rerun:
         """The failure once more; a second time where it did not show, on the virtual GPU with kernels that write. A
         failure of ours is told in `trouble`."""
+        return self._told(lambda: self._capsule(report) if report.capsule else self._test(report.node))
+
+    def _told(self, work: Callable[[], Rerun]) -> Rerun:
         try:
-            return self._capsule(report) if report.capsule else self._test(report.node)
+            return work()
         except ShrinkError as error:
-            return Rerun(trouble=str(error), runs=0)
+            return Rerun(trouble=str(error), runs=0, unsettled=True)
         except Exception as error:  # whatever it is: the others can still be told apart
-            return Rerun(trouble=f"a bug of shrink's own: {bug_words(error)}", runs=0)
+            return Rerun(trouble=f"a bug of shrink's own: {bug_words(error)}", runs=0, unsettled=True)
 
     def first_run(self, node: str) -> Rerun:
         """One run of a test of which nobody knows whether it fails."""
-        command = self._located((node,))
-        return self._seen(command.text, self._script(command), node)
+        return self._told(lambda: self._once(node))
 
     def tests(self, args: tuple[str, ...]) -> list[str]:
         """The node ids that pytest collects. Raises UsageError where it collects none."""
         command = self._located(("--collect-only", "-q", "--no-header", "--maxfail=0", *args))
         run = self._run(command.text, self._script(command))
-        nodes = [line for line in run.stdout.splitlines() if _NODE.match(line)]
+        root = self.place.settings.root(self.place.cwd)
+        nodes = [seen_from(self.place.cwd, line, root) for line in run.stdout.splitlines() if _NODE.match(line)]
         if not nodes:
             why = obstacle(run) or run.trouble or speech.ending(run)
             raise UsageError(f"pytest {' '.join(args)} collects no test: {why}")
@@ -165,7 +175,8 @@ class Reruns:
         """Why the repro does not have the fault of a member; empty where nothing that is known speaks against it."""
         assert member.fault is not None
         script = Script(repro.absolute(), cwd=self.place.cwd, name="")
-        run = self._run(repro.read_text(encoding="utf-8"), UNASKED.on(script, virtual=self.place.arch is not None))
+        needs = INTERPRETED if member.interpreted else UNASKED
+        run = self._run(repro.read_text(encoding="utf-8"), needs.on(script, virtual=self.place.arch is not None))
         if run.trouble:
             return f"its run tells nothing: {run.trouble}"
         fault = Fault.of(run)
@@ -173,14 +184,19 @@ class Reruns:
             return why
         return member.fault.difference(fault) if fault is not None else "it shows no fault here"
 
+    def _once(self, node: str) -> Rerun:
+        command = self._located((*self.place.settings.words, node))
+        return self._seen(command.text, self._script(command), node)
+
     def _test(self, node: str) -> Rerun:
-        command = self._located((node,))
+        command = self._located((*self.place.settings.words, node))
         script = self._script(command)
         first = self._seen(command.text, script, node)
         if first.is_seen or first.trouble:
             return first
-        needs = INTERPRETED if self.place.arch is not None else UNASKED
-        return replace(self._seen(command.text, self._script(command, needs), node), runs=2)
+        interpreted = self.place.arch is not None
+        needs = INTERPRETED if interpreted else UNASKED
+        return replace(self._seen(command.text, self._script(command, needs), node), runs=2, interpreted=interpreted)
 
     def _capsule(self, report: ReportedFailure) -> Rerun:
         """The first script of the capsule's that shows a fault."""
@@ -203,7 +219,7 @@ class Reruns:
     def _seen(self, text: str, script: Script, node: str) -> Rerun:
         run = self._run(text, script)
         if run.trouble:
-            return Rerun(trouble=f"its run tells nothing: {run.trouble}", seconds=run.seconds)
+            return Rerun(trouble=f"its run tells nothing: {run.trouble}", seconds=run.seconds, unsettled=True)
         if why := obstacle(run):
             return Rerun(trouble=why, seconds=run.seconds)
         subject = Subject(text, script, self._setup, self.place.timeout, Path(self._folder.name), COLD)

@@ -9,24 +9,27 @@ from __future__ import annotations
 import math
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
-from shrinkray_gpu.errors import UsageError
-from shrinkray_gpu.triage.clusters import FailureMember, SortedFailures, sort
+from shrinkray_gpu.errors import ShrinkError, UsageError
+from shrinkray_gpu.oracle.adopt import SKIPPED_HERE
+from shrinkray_gpu.triage.clusters import CauseCluster, FailureMember, SortedFailures, sort
 from shrinkray_gpu.triage.fault_origin import of_text
 from shrinkray_gpu.triage.reading import read_all
 from shrinkray_gpu.triage.reductions import FAILED, REDUCED, STOPPED, Reducing, explained, reduce_cluster
 from shrinkray_gpu.triage.reported import ReportedFailure
 from shrinkray_gpu.triage.reruns import Reruns, TriagePlace
 from shrinkray_gpu.triage.session import run_session
-from shrinkray_gpu.triage.triage_journal import TriageJournal
+from shrinkray_gpu.triage.triage_journal import TriageJournal, shown_environment
 
 RUNNING = 0.5
 """The part of the budget after which no failure is run any more: a repro of one cause is worth more."""
+FINDING = 0.25
+"""The part after which no test is run any more to find those that fail."""
 LEAST = 30.0
 """Seconds of search below which no reduction is begun."""
 
@@ -66,18 +69,19 @@ def triage(asked: TriageAsked, place: TriagePlace, reducing: Reducing, say: Call
         "python": place.python,
         "arch": place.arch,
         "cwd": str(place.cwd),
-        "environment": dict(place.environment),
+        "environment": shown_environment(place.environment),
         "pytest": list(asked.pytest),
     }
-    read = read_all(asked.paths, place.cwd)
+    reports = read_all(asked.paths, place.cwd, say)
+    if not (reports or asked.pytest):
+        raise UsageError("no failure is told of there: name junit.xml, logs, or a folder of capsules")
     journal = TriageJournal(asked.output, settings, restart=asked.restart)
     interrupted = False
     try:
         with Reruns(place) as reruns:
-            reports = [*read, *_of_pytest(asked, place, reruns, journal, say)]
-            if not (reports or asked.pytest):
-                raise UsageError("no failure is told of there: name junit.xml, logs, or a folder of capsules")
             try:
+                for failure in _of_pytest(asked, place, reruns, journal, began + (until - began) * FINDING, say):
+                    reports.append(failure)
                 _run_each(reports, reruns, journal, began + (until - began) * RUNNING, say)
                 waiting = _reduce_each(asked, place, reducing, reports, reruns, journal, until, say)
             except KeyboardInterrupt:
@@ -99,27 +103,42 @@ def triage(asked: TriageAsked, place: TriagePlace, reducing: Reducing, say: Call
 
 
 def _of_pytest(
-    asked: TriageAsked, place: TriagePlace, reruns: Reruns, journal: TriageJournal, say: Callable[[str], None]
-) -> list[ReportedFailure]:
-    """The failures of the tests that are run here. On the virtual GPU each test is run by itself: a fault of one would
-    be that of all after it in the same process."""
+    asked: TriageAsked,
+    place: TriagePlace,
+    reruns: Reruns,
+    journal: TriageJournal,
+    until: float,
+    say: Callable[[str], None],
+) -> Iterator[ReportedFailure]:
+    """The failures of the tests that are run here, as they are found. On the virtual GPU each test is run by itself: a
+    fault of one would be that of all after it in the same process."""
     if not asked.pytest:
-        return []
+        return
     if journal.failures is not None:
-        return journal.failures
+        yield from journal.failures
+        return
     if place.arch is None:
         failures = run_session(asked.pytest, place, say)
-    else:
-        nodes = reruns.tests(asked.pytest)
-        failures = []
-        for number, node in enumerate(nodes, 1):
+        journal.keep_failures(failures)
+        yield from failures
+        return
+    nodes = reruns.tests(asked.pytest)
+    failures = []
+    for number, node in enumerate(nodes, 1):
+        found = journal.first_runs.get(node)
+        if found is None or found.unsettled:
+            if time.monotonic() > until:
+                say(f"{len(nodes) - number + 1} tests are not run: their part of the time is over")
+                return
             say(f"test {number} of {len(nodes)}: {node}")
             found = reruns.first_run(node)
-            if found.is_seen or found.trouble:
-                told = str(found.fault or found.origin or found.trouble)
-                failures.append(ReportedFailure(node, "pytest", found.message or told, "", node))
-    journal.keep_failures(failures)
-    return failures
+            journal.keep_first_run(node, found)
+        if found.is_seen or (found.trouble and not found.trouble.startswith(SKIPPED_HERE)):
+            told = str(found.fault or found.origin or found.trouble)
+            failures.append(ReportedFailure(node, "pytest", found.message or told, "", node))
+            yield failures[-1]
+    if not any(found.unsettled for found in journal.first_runs.values()):
+        journal.keep_failures(failures)
 
 
 def _run_each(
@@ -127,7 +146,7 @@ def _run_each(
 ) -> None:
     """Run what was not run yet, of each kind of text one first."""
     subjects = [each for each in in_turn(reports) if each.subject]
-    todo = [each for each in subjects if each.subject not in journal.reruns]
+    todo = [each for each in subjects if each.subject not in journal.reruns or journal.reruns[each.subject].unsettled]
     if len(todo) < len(subjects):
         say(f"{len(subjects) - len(todo)} of {len(subjects)} were run by an earlier call; --restart runs them anew")
     for number, report in enumerate(todo, 1):
@@ -164,6 +183,8 @@ def _reduce_each(
     did not come."""
     waiting: list[str] = []
     for cluster in sort(reports, journal.reruns).clusters:
+        folder = asked.output / cluster.name
+        _compare(cluster, folder, reruns, journal, say)
         earlier = journal.reductions.get(cluster.name, {}).get("state", FAILED)
         if earlier != FAILED or not asked.reduce or cluster.known or cluster.cheapest is None:
             continue
@@ -172,15 +193,29 @@ def _reduce_each(
             waiting.append(cluster.name)
             continue
         say(f"reducing {cluster.cheapest.name} for {_counted(cluster.members)}: {cluster.title}")
-        folder = asked.output / cluster.name
         told = reduce_cluster(cluster, place, reducing, folder, seconds)
         say(f"{told['state']}{': ' * bool(told['why'])}{told['why']}")
         if told["state"] == STOPPED:
             raise KeyboardInterrupt
-        if told["state"] == REDUCED:
-            told["explains"] = explained(folder / "repro.py", cluster.members, reruns)
         journal.keep_reduction(cluster.name, told)
+        _compare(cluster, folder, reruns, journal, say)
     return waiting
+
+
+def _compare(
+    cluster: CauseCluster, folder: Path, reruns: Reruns, journal: TriageJournal, say: Callable[[str], None]
+) -> None:
+    """Hold the repro against the failures of its cause, unless there is none or it was done. The repro stays as it is
+    where that fails."""
+    told = journal.reductions.get(cluster.name, {})
+    if told.get("state") != REDUCED or "explains" in told:
+        return
+    try:
+        found = explained(folder / "repro.py", cluster.members, reruns)
+    except (ShrinkError, OSError, UnicodeError) as error:
+        say(f"the repro of {cluster.name} was not compared with its failures: {error}")
+    else:
+        journal.keep_reduction(cluster.name, {**told, "explains": found})
 
 
 def _counted(members: Sequence[FailureMember]) -> str:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import fcntl
+import hashlib
 import json
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from shrinkray_gpu.errors import UsageError
+from shrinkray_gpu.evidence.secrets_found import SECRET, without_secrets
 from shrinkray_gpu.reduction.journal_lines import read_journal, write_line
 from shrinkray_gpu.triage.reported import ReportedFailure
 from shrinkray_gpu.triage.reruns import Rerun
@@ -18,19 +21,41 @@ FILE = "journal.jsonl"
 FORMAT = 1
 
 
+def shown_environment(environment: Mapping[str, str]) -> dict[str, str]:
+    """Variables as the journal has them: of a value that may be a secret only a digest, by which it can be told from
+    another one."""
+    return {name: _digest(value) if _is_secret(name, value) else value for name, value in environment.items()}
+
+
+def _is_secret(name: str, value: str) -> bool:
+    assigned = f"{name}={value}"
+    return SECRET.search(name) is not None or without_secrets(assigned) != assigned
+
+
+def _digest(value: str) -> str:
+    return f"sha256:{hashlib.sha256(value.encode(errors='surrogateescape')).hexdigest()[:16]}"
+
+
+def _private(path: str, flags: int) -> int:
+    return os.open(path, flags, 0o600)
+
+
 class TriageJournal:
     """The journal of one folder, open and locked until `close`. Raises UsageError where it is of other settings."""
 
     def __init__(self, folder: Path, settings: Mapping[str, Any], *, restart: bool = False) -> None:
         self.reruns: dict[str, Rerun] = {}
         """By what was run."""
+        self.first_runs: dict[str, Rerun] = {}
+        """Of tests that were run here to find those that fail, by the test."""
         self.reductions: dict[str, dict[str, Any]] = {}
         """By cluster."""
         self.failures: list[ReportedFailure] | None = None
         """Those of the tests that were run here; None where they were not."""
         try:
             folder.mkdir(parents=True, exist_ok=True)
-            self._log = open(folder / FILE, "ab+", buffering=0)  # noqa: SIM115  as long as the journal
+            self._log = open(folder / FILE, "ab+", buffering=0, opener=_private)  # noqa: SIM115  as long as the journal
+            os.fchmod(self._log.fileno(), 0o600)  # of an earlier version
         except OSError as error:
             raise UsageError(f"cannot write {folder}: {error.strerror}. Choose another place by --output") from error
         try:
@@ -60,6 +85,8 @@ class TriageJournal:
     def _take(self, line: Mapping[str, Any]) -> None:
         if line["event"] == "rerun":
             self.reruns[line["subject"]] = Rerun.from_json(line["found"])
+        elif line["event"] == "first run":
+            self.first_runs[line["subject"]] = Rerun.from_json(line["found"])
         elif line["event"] == "reduced":
             self.reductions[line["cluster"]] = line["found"]
         elif line["event"] == "session":
@@ -68,6 +95,10 @@ class TriageJournal:
     def keep_rerun(self, subject: str, found: Rerun) -> None:
         self.reruns[subject] = found
         write_line(self._log, {"event": "rerun", "subject": subject, "found": found.to_json()})
+
+    def keep_first_run(self, subject: str, found: Rerun) -> None:
+        self.first_runs[subject] = found
+        write_line(self._log, {"event": "first run", "subject": subject, "found": found.to_json()})
 
     def keep_reduction(self, cluster: str, found: Mapping[str, Any]) -> None:
         self.reductions[cluster] = dict(found)

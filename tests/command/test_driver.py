@@ -189,6 +189,30 @@ def test_no_test_at_all(tests: Path, args: tuple[str, ...]) -> None:
     assert driven(tests, "pytest", *args).stderr.splitlines()[-1].endswith("UsageError: no test was run")
 
 
+SKIPPED = """\
+import pytest
+
+@pytest.mark.skipif(True, reason="needs a GPU")
+def test_marked(): pass
+
+def test_skips(): pytest.skip("no")
+
+@pytest.mark.xfail(reason="known")
+def test_expected(): raise ValueError
+
+def test_fine(): pass
+"""
+
+
+def test_tests_that_are_all_skipped_are_told_and_others_are_not(tests: Path) -> None:
+    (tests / "tests" / "test_no.py").write_text(SKIPPED)
+    for name, why in (("marked", "needs a GPU"), ("skips", "no")):
+        done = driven(tests, "pytest", f"tests/test_no.py::test_{name}")
+        assert done.stderr.splitlines()[-1].endswith(f"UsageError: each test is skipped: {why}")
+    for words in ("expected", "fine or skips"):
+        assert driven(tests, "pytest", "tests/test_no.py", "-k", words).returncode == 0
+
+
 CHILD = """\
 import multiprocessing
 from pkg.numbers import SEVEN

@@ -3,15 +3,25 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import re
 import subprocess
 import sys
+from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from shrinkray_gpu.command.pytest_settings import PytestSettings
+from shrinkray_gpu.triage import reductions
+from shrinkray_gpu.triage.clusters import FailureMember, sort
+from shrinkray_gpu.triage.reported import ReportedFailure
+from shrinkray_gpu.triage.reruns import Reruns, TriagePlace
+from shrinkray_gpu.triage.triage import TriageAsked, _compare, _of_pytest, _run_each
+from shrinkray_gpu.triage.triage_journal import TriageJournal
 from tests.capture import programs
 from tests.capture.test_capture import run as run_captured
 from tests.e2e.command import Said, environment, refused, shrink
@@ -180,6 +190,21 @@ def test_what_a_kernel_computes_wrong_is_seen_in_the_interpreter_and_jobs_are_on
 
 
 @pytest.mark.slow
+def test_wrong_numbers_show_where_kernels_compute_and_so_do_those_of_a_repro(tmp_path: Path) -> None:
+    (tmp_path / "ops.py").write_text(OPS)
+    lines = ["import torch", "import ops", "x = torch.ones(64, device='cuda')"]
+    lines.append("torch.testing.assert_close(ops.double(x), x * 2)")
+    (tmp_path / "test_it.py").write_text("\n    ".join(["def test_it():", *lines]) + "\n")
+    (tmp_path / "repro.py").write_text("\n".join(lines) + "\n")
+    node = "test_it.py::test_it"
+    with Reruns(TriagePlace(sys.executable, 90, {}, tmp_path, 120.0)) as reruns:
+        found = reruns.rerun(ReportedFailure(node, "log", "AssertionError: Tensor-likes are not close!", "", node))
+        assert found.is_seen and found.interpreted and found.runs == 2, found
+        assert reruns.explains(tmp_path / "repro.py", found) == ""
+        assert reruns.explains(tmp_path / "repro.py", replace(found, interpreted=False)) == "it shows no fault here"
+
+
+@pytest.mark.slow
 def test_what_a_corpus_knows_is_named_and_not_reduced(tmp_path: Path) -> None:
     known = Path(__file__).parents[2] / "corpus" / "tma_misaligned" / "failing.py"
     (tmp_path / "test_it.py").write_text(
@@ -189,6 +214,73 @@ def test_what_a_corpus_knows_is_named_and_not_reduced(tmp_path: Path) -> None:
     [cluster] = told["clusters"]
     assert cluster["state"] == "known" and any("tma_misaligned" in each for each in cluster["known"]), cluster
     assert "fixed in Triton >=3.9" in (tmp_path / "triage" / "index.md").read_text()
+
+
+def test_a_test_that_is_skipped_here_is_not_called_flaky(tmp_path: Path) -> None:
+    (tmp_path / "test_it.py").write_text(
+        "import pytest\n@pytest.mark.skipif(True, reason='needs a GPU')\ndef test_it(): pass\n"
+    )
+    (tmp_path / "log.txt").write_text("FAILED test_it.py::test_it - ValueError: no\n")
+    _, told = triage(tmp_path, "--python", sys.executable, "--no-reduce", "log.txt")
+    [cluster] = told["clusters"]
+    assert cluster["members"][0]["trouble"] == "it is skipped here: needs a GPU" and told["not_seen_again"] == []
+
+
+@pytest.mark.parametrize("words", [("-c", "cfg/a.ini", "--rootdir=."), ("-o", "python_functions=check_*"), ("sub",)])
+def test_settings_of_the_pytest_command_go_to_each_run(tmp_path: Path, words: tuple[str, ...]) -> None:
+    """Without them the test would not be collected. The last: pytest's root is above the folder where it is run."""
+    (tmp_path / "cfg").mkdir(), (tmp_path / "tests").mkdir()
+    (tmp_path / "cfg" / "a.ini").write_text("[pytest]\npython_functions = check_*\n")
+    name = "check_it" if words[0] != "sub" else "test_it"
+    (tmp_path / "tests" / "test_it.py").write_text(f"def {name}(): raise ValueError('no')\n")
+    (tmp_path / "pytest.ini").write_text("[pytest]\n")
+    cwd, words = (tmp_path / "tests", ()) if words[0] == "sub" else (tmp_path, words)
+    _, told = triage(cwd, "--python", sys.executable, "--no-reduce", "--", "pytest", *words, str(tmp_path / "tests"))
+    [member] = told["clusters"][0]["members"]
+    assert member["seen_here"] and member["name"].endswith(f"test_it.py::{name}"), member
+    report = ReportedFailure(name, "pytest", "ValueError: no", "", member["name"])
+    place = TriagePlace(sys.executable, None, {}, cwd, 120.0, PytestSettings.of(words))
+    line = reductions.command(FailureMember((report,)), place, reductions.Reducing(1.0), tmp_path, 1.0)
+    assert line[-1] == member["name"] and line[line.index("pytest") + 1 : -1] == place.settings.words
+
+
+def test_what_was_run_is_not_run_again_and_what_told_nothing_is(tmp_path: Path) -> None:
+    place, settings = TriagePlace(sys.executable, None, {}, tmp_path, 120.0), {"arch": None}
+    reports = [ReportedFailure("test_it.py::test_it", "log", "ValueError: no", "", "test_it.py::test_it")]
+    said: list[str] = []
+    with Reruns(place) as reruns, closing(TriageJournal(tmp_path / "triage", settings)) as journal:
+        _run_each(reports, reruns, journal, math.inf, said.append)  # there is no such file
+        assert journal.reruns["test_it.py::test_it"].unsettled
+        (tmp_path / "test_it.py").write_text("def test_it(): raise ValueError('no')\n")
+        for _ in range(2):
+            _run_each(reports, reruns, journal, math.inf, said.append)
+        assert journal.reruns["test_it.py::test_it"].is_seen and sum("run 1 of 1" in line for line in said) == 2
+        told = {"state": "reduced", "lines": 3}
+        [cluster] = sort(reports, journal.reruns).clusters
+        journal.keep_reduction(cluster.name, told)
+        _compare(cluster, tmp_path, reruns, journal, said.append)  # its repro.py is gone
+        assert journal.reductions[cluster.name] == told and "was not compared" in said[-1]
+        (tmp_path / "repro.py").write_text("raise ValueError('no')\n")
+        _compare(cluster, tmp_path, reruns, journal, said.append)
+        assert journal.reductions[cluster.name] == {**told, "explains": {"test_it.py::test_it": ""}}
+
+
+@pytest.mark.slow
+def test_tests_that_are_run_to_find_failures_are_kept_one_by_one(tmp_path: Path) -> None:
+    """On the virtual GPU. What is taken from the loop before its end is there after it is broken off."""
+    lines = ("import pytest", "def test_a(): assert 0", "def test_b(): pytest.skip('no')", "def test_c(): assert 0")
+    (tmp_path / "test_it.py").write_text("\n".join(lines) + "\n")
+    asked = TriageAsked((), (".",), tmp_path / "triage")
+    place = TriagePlace(sys.executable, 90, {}, tmp_path, 120.0)
+    said: list[str] = []
+    with Reruns(place) as reruns, closing(TriageJournal(asked.output, {})) as journal:
+        assert list(_of_pytest(asked, place, reruns, journal, 0.0, said.append)) == [] and journal.failures is None
+        assert said == ["3 tests are not run: their part of the time is over"]
+        first = next(_of_pytest(asked, place, reruns, journal, math.inf, said.append))
+        assert first.node == "test_it.py::test_a" and list(journal.first_runs) == [first.node]
+        failures = list(_of_pytest(asked, place, reruns, journal, math.inf, said.append))
+        assert failures == journal.failures and [each.node[-1] for each in failures] == ["a", "c"]
+        assert said[1:] == [f"test {n} of 3: test_it.py::test_{name}" for n, name in enumerate("abc", 1)]
 
 
 @pytest.mark.slow

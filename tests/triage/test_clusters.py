@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from shrinkray_gpu.oracle.fault import Fault
-from shrinkray_gpu.triage.clusters import sort
+from shrinkray_gpu.triage.clusters import FailureMember, sort
 from shrinkray_gpu.triage.fault_origin import BY_COMPILER, BY_IR, FaultOrigin
 from shrinkray_gpu.triage.reported import ReportedFailure
 from shrinkray_gpu.triage.reruns import Rerun
@@ -15,8 +15,16 @@ GELU = FaultOrigin(BY_IR, "missing mask", "gelu", "ops.py:6:16")
 SEEN = Rerun(ILLEGAL, GELU, seconds=2.0)
 
 
-def report(name: str, message: str = "RuntimeError: CUDA error: x", source: str = "junit.xml") -> ReportedFailure:
+SAID = "RuntimeError: CUDA error: an illegal memory access was encountered"
+
+
+def report(name: str, message: str = SAID, source: str = "junit.xml") -> ReportedFailure:
     return ReportedFailure(f"test_a.py::{name}", source, message, "", f"test_a.py::{name}")
+
+
+def _said(reports: list[ReportedFailure], subject: str) -> str:
+    """What the rerun ends in: the report's own words."""
+    return next(each.message for each in reports if each.subject == subject)
 
 
 def names(found: object) -> list[list[str]]:
@@ -24,11 +32,12 @@ def names(found: object) -> list[list[str]]:
 
 
 def test_one_cause_under_three_messages_is_one_and_two_causes_under_one_message_are_two() -> None:
-    said = ["RuntimeError: CUDA error: an illegal memory access", "OpError: no backend", "AssertionError: assert fine"]
+    said = [SAID, "OpError: no backend", "AssertionError: assert fine"]
     reports = [report(f"test_{number}", words) for number, words in enumerate(said)]
     reports.append(report("test_other", said[0]))
     other = replace(SEEN, origin=replace(GELU, kernel="rope", statement="ops.py:30:8"))
     reruns = {each.subject: SEEN for each in reports[:3]} | {reports[3].subject: other}
+    reruns = {name: replace(each, message=_said(reports, name)) for name, each in reruns.items()}
     found = sort(reports, reruns)
     assert names(found) == [["test_0", "test_1", "test_2"], ["test_other"]] and found.maybe == ()
     assert len(found.clusters[0].messages) == 3
@@ -42,10 +51,11 @@ def test_another_statement_of_the_same_kernel_is_apart_and_told() -> None:
 
 
 def test_the_same_words_of_the_compiler_on_two_kernels_are_apart_and_told() -> None:
+    said = "RuntimeError: PassManager::run failed"
     crash = Fault("compile", "TritonGPUPipeline", "gelu", text="Assertion `x' failed.")
-    reports = [report("test_0"), report("test_1")]
-    one = Rerun(crash, FaultOrigin(BY_COMPILER, "TritonGPUPipeline: ...", "gelu"))
-    other = Rerun(replace(crash, kernel="rope"), FaultOrigin(BY_COMPILER, "TritonGPUPipeline: ...", "rope"))
+    reports = [report("test_0", said), report("test_1", said)]
+    one = Rerun(crash, FaultOrigin(BY_COMPILER, "TritonGPUPipeline: ...", "gelu"), said)
+    other = Rerun(replace(crash, kernel="rope"), FaultOrigin(BY_COMPILER, "TritonGPUPipeline: ...", "rope"), said)
     found = sort(reports, {reports[0].subject: one, reports[1].subject: other})
     assert len(found.clusters) == 2 and found.maybe[0].why == "the same words of the compiler, on other kernels"
 
@@ -65,6 +75,11 @@ def test_what_ended_well_twice_is_told_and_what_came_back_is_flaky() -> None:
     assert [each.name for each in found.gone] == ["test_a.py::test_0"]
     assert names(found) == [["test_1", "test_2"]]
     assert [each.is_flaky for each in found.clusters[0].members] == [False, True]  # the sure one is reduced
+
+
+def test_what_shows_only_where_kernels_compute_is_not_flaky() -> None:
+    member = FailureMember((report("test_0"),), replace(SEEN, runs=2, interpreted=True))
+    assert member.is_seen and not member.is_flaky and replace(member, rerun=replace(SEEN, runs=2)).is_flaky
 
 
 def test_what_cannot_be_run_here_is_told_apart_by_its_text_and_two_tests_are_never_joined_by_words_alone() -> None:
@@ -93,3 +108,43 @@ def test_the_name_of_a_cluster_does_not_hang_on_what_else_there_is() -> None:
     reruns = {each.subject: SEEN for each in reports}
     [whole], [part] = sort(reports, reruns).clusters, sort(reports[1:], reruns).clusters
     assert whole.name == part.name and whole.name.startswith("gelu_")
+
+
+def test_one_test_that_fails_by_two_causes_in_two_jobs_is_two_members() -> None:
+    reports = [report("test_0", "ValueError: a", "a.xml"), report("test_0", "TypeError: b", "b.xml")]
+    reports.append(report("test_0", "ValueError: a", "c.xml"))
+    for lost in ({}, {reports[0].subject: Rerun(trouble="it needs a GPU", runs=0)}):
+        found = sort(reports, lost)
+        assert sorted(each.sources for each in found.clusters) == [("a.xml", "c.xml"), ("b.xml",)]
+
+
+def test_a_rerun_with_another_fault_says_nothing_of_the_report() -> None:
+    """A test that fails its check on one machine and by an import on this one, and one of another device error."""
+    reports = [report("test_0", "AssertionError: far off"), report("test_1")]
+    reports.append(report("test_1", "KeyError: 'x'", "b.xml"))
+    missing = Rerun(Fault("python", "OSError", text="no file"), FaultOrigin("", "OSError"), message="OSError: no file")
+    found = sort(reports, {reports[0].subject: missing, reports[1].subject: SEEN})
+    kinds = {each.origin.kind: each for each in found.clusters}
+    assert set(kinds) == {"AssertionError: far off", "missing mask", "KeyError: 'x'"} and found.gone == ()
+    apart = kinds["AssertionError: far off"]
+    assert apart.cheapest is None and kinds["KeyError: 'x'"].cheapest is None
+    assert apart.members[0].trouble == "shows another fault here: python fault: OSError: no file"
+    misaligned = replace(SEEN, fault=replace(ILLEGAL, klass="misaligned address", code=716))
+    [cluster] = sort(reports[1:2], {reports[1].subject: misaligned}).clusters
+    assert cluster.cheapest is None and cluster.members[0].trouble.startswith("shows another fault here")
+
+
+def test_a_report_without_a_type_may_be_of_any_fault() -> None:
+    reports = [report("test_0", "worker 'gw0' crashed while running 'test_a.py::test_0'"), report("test_1", "OpErr...")]
+    crash = Rerun(Fault("exit", "SIGSEGV"), FaultOrigin("", "SIGSEGV"), message="OpError: no")
+    assert all(each.cheapest for each in sort(reports, {each.subject: crash for each in reports}).clusters)
+
+
+def test_words_of_the_machine_over_a_fault_of_the_program_are_kept_with_the_fault() -> None:
+    full = report("test_0", "OSError: [Errno 28] No space left on device")
+    found = sort([full], {full.subject: SEEN})
+    [member] = found.clusters[0].members
+    assert found.machine == () and found.clusters[0].origin == GELU and found.clusters[0].cheapest is member
+    assert member.machine is not None and member.machine.kind == "out of disk"
+    again = Rerun(full.fault, FaultOrigin("", "OSError"), message=full.message)
+    assert len(sort([full], {full.subject: again}).machine) == 1

@@ -6,10 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from shrinkray_gpu.oracle.fault import Fault
 from shrinkray_gpu.runner.inside.static import cause as kinds
 from shrinkray_gpu.runner.inside.static.cause import Cause
-from shrinkray_gpu.runner.run import Launch
-from shrinkray_gpu.triage.fault_origin import _computes_all, of_text
+from shrinkray_gpu.runner.run import Launch, Run
+from shrinkray_gpu.triage.fault_origin import _computes_all, _of_host, of_text
 from shrinkray_gpu.triage.reported import ReportedFailure
 
 FLOAT, WHOLE, NUMBER = "f32[8, 64] s(64, 1) +0 @0%128", "i64[8] s(1) +0 @0%128", "i32 64"
@@ -48,14 +49,38 @@ def origin(name: str, message: str, text: str) -> object:
     return of_text(report.fault, report.kernel, report.frames, name)
 
 
-def test_by_text_one_line_of_the_package_is_one_cause_and_a_check_is_its_tests() -> None:
+COMPILES_NOT = "ValueError: no\nat 3:4:\ndef gelu(x):\n    ^"
+
+
+def test_by_text_lines_of_the_package_with_a_kernel_are_one_cause_and_a_check_is_its_tests() -> None:
     below = "tests/test_a.py:{}: in test\npkg/ops.py:7: in op\npkg/ops.py:3: ValueError"
+    one, other = (origin(f"tests/test_a.py::t{n}", COMPILES_NOT, below.format(n)) for n in (1, 2))
+    assert one == other != origin("tests/test_a.py::t1", COMPILES_NOT, below.format(1).replace(":7:", ":9:"))
     one, other = (origin(f"tests/test_a.py::t{n}", "ValueError: no", below.format(n)) for n in (1, 2))
-    assert one == other != origin("tests/test_a.py::t1", "ValueError: no", below.format(1).replace(":7:", ":9:"))
-    check = "tests/test_a.py:8: in test\ntests/helper.py:3: AssertionError"
-    assert origin("tests/test_a.py::t1", "AssertionError: far off", check) != origin(
-        "tests/test_a.py::t2", "AssertionError: far off", check
-    )
+    assert one != other == origin("tests/test_a.py::t2[8]", "ValueError: no", below.format(2))  # no kernel is known
+
+
+@pytest.mark.parametrize("said", ["AssertionError: far off", "Failed: results differ", "pkg.ToleranceError: far off"])
+def test_a_check_of_a_kernels_results_is_its_tests(said: str) -> None:
+    text = "tests/test_a.py:8: in test\npkg/check.py:3: E\nat 3:4:\ndef gelu(x):\n"
+    one, other = (origin(f"tests/test_a.py::t{n}", said, text) for n in (1, 2))
+    assert one != other
+
+
+@pytest.mark.parametrize("file", ["tests/utils.py", "conftest.py", "test/helper.py", "pkg/testing/close.py"])
+def test_a_helper_of_the_tests_is_not_the_package(file: str) -> None:
+    text = f"tests/test_a.py:8: in test\npkg/ops.py:7: in op\n{file}:3: ValueError"
+    one, other = (origin(f"tests/test_a.py::t{n}", COMPILES_NOT, text) for n in (1, 2))
+    assert one != other
+    run = Run(mode="plain", exit=1, launches=(Launch("k", "h", (1,), ()),))
+    fault = Fault("python", "ValueError", text="no")
+    frames = ("tests/test_a.py:8", f"{file}:3")
+    seen, second = (_of_host(fault, "ValueError: no", run, frames, f"tests/test_a.py::t{n}") for n in (1, 2))
+    assert seen != second
+    frames = (*frames, "pkg/ops.py:3")
+    seen, second = (_of_host(fault, "ValueError: no", run, frames, f"tests/test_a.py::t{n}") for n in (1, 2))
+    assert seen == second and seen.host == ()
+    assert len({_of_host(fault, "", Run(mode="plain", exit=1), frames, f"tests/test_a.py::t{n}") for n in (1, 2)}) == 2
 
 
 def test_the_kernel_is_read_where_the_compiler_quotes_it() -> None:

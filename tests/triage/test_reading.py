@@ -125,6 +125,35 @@ def test_what_cannot_be_read_is_told(tmp_path: Path, text: str | None, said: str
         read_all([file], tmp_path)
 
 
+JUNIT = '<suite><testcase classname="{}" name="t" file="{}"><failure message="ValueError: no"/></testcase></suite>'
+
+
+def test_a_file_outside_of_the_root_is_never_run(tmp_path: Path) -> None:
+    root = tmp_path / "root"
+    (root / "link").parent.mkdir()
+    (tmp_path / "test_out.py").touch(), (root / "test_in.py").touch()
+    (root / "test_link.py").symlink_to(tmp_path / "test_out.py")
+    named = {"test_in": "test_in.py", "..test_out": "", "x": "../test_out.py", "y": f"{tmp_path}/test_out.py"}
+    named |= {"test_link": "", "z": "n" * 5000}
+    for number, (name, file) in enumerate(named.items()):
+        (tmp_path / f"{number}.xml").write_text(JUNIT.format(name, file))
+    (tmp_path / "log.txt").write_text("".join(f"FAILED {file}::t - no\n" for file in ("../test_out.py", "test_in.py")))
+    found = read_all([tmp_path / f"{number}.xml" for number in range(len(named))], root)
+    assert [each.node for each in found] == ["test_in.py::t", *[""] * 5]
+    assert [each.node for each in read_all([tmp_path / "log.txt"], root)] == ["", "test_in.py::t"]
+
+
+def test_one_stray_file_in_a_folder_is_left_out_with_a_word_and_a_mark_of_utf8_is_none(tmp_path: Path) -> None:
+    (tmp_path / "a.html").write_text("<!doctype html><p>a<br>")
+    (tmp_path / "b.json").write_text('{"capsule": 1}')
+    (tmp_path / "c.xml").write_bytes(b"\xef\xbb\xbf" + JUNIT.format("pkg", "").encode())
+    said: list[str] = []
+    assert [each.name for each in read_all([tmp_path], tmp_path, said.append)] == ["pkg::t"]
+    assert len(said) == 2 and "a.html is no XML" in said[0] and "b.json is no capsule" in said[1]
+    with pytest.raises(UsageError, match="no capsule"):
+        read_all([tmp_path / "b.json"], tmp_path)
+
+
 def test_words_that_were_only_captured_are_no_failure_of_the_machine() -> None:
     text = "E   ValueError: no\n---- Captured log ----\nNo space left on device, trying elsewhere\n"
     assert trouble_of(ReportedFailure("a", "log", "ValueError: no", text)) is None

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from shrinkray_gpu.errors import UsageError
-from shrinkray_gpu.triage.triage_journal import TriageJournal
+from shrinkray_gpu.triage.triage_journal import TriageJournal, shown_environment
 from tests.triage.test_clusters import SEEN, report
 
 SETTINGS = {"arch": 90, "cwd": "/x"}
@@ -16,6 +16,7 @@ SETTINGS = {"arch": 90, "cwd": "/x"}
 def test_it_comes_back_as_it_was_also_after_a_kill(tmp_path: Path) -> None:
     first = TriageJournal(tmp_path, SETTINGS)
     first.keep_rerun("test_a.py::test_0", SEEN)
+    first.keep_first_run("test_a.py::test_1", SEEN)
     first.keep_reduction("gelu_1", {"state": "reduced", "lines": 8})
     first.keep_failures([report("test_0")])
     first.close()
@@ -23,6 +24,7 @@ def test_it_comes_back_as_it_was_also_after_a_kill(tmp_path: Path) -> None:
         log.write('{"event": "rerun", "subj')
     again = TriageJournal(tmp_path, SETTINGS)
     assert again.reruns == {"test_a.py::test_0": SEEN} and again.failures == [report("test_0")]
+    assert again.first_runs == {"test_a.py::test_1": SEEN}
     assert again.reductions == {"gelu_1": {"state": "reduced", "lines": 8}}
     with pytest.raises(UsageError, match="another triage is at work"):
         TriageJournal(tmp_path, SETTINGS)
@@ -38,3 +40,13 @@ def test_other_settings_are_refused_unless_it_begins_anew(tmp_path: Path) -> Non
     anew = TriageJournal(tmp_path, {**SETTINGS, "arch": 100}, restart=True)
     assert anew.reruns == {}
     anew.close()
+
+
+def test_values_that_may_be_secrets_are_digests_and_the_file_is_its_owners(tmp_path: Path) -> None:
+    given = {"HF_TOKEN": "tiny", "URL": "https://me:pass1word@host/x", "TRITON_DEBUG": "1"}
+    shown = shown_environment(given)
+    assert shown["TRITON_DEBUG"] == "1" and shown != shown_environment({**given, "HF_TOKEN": "other"})
+    assert not any(value in str(shown) for value in ("tiny", "pass1word"))
+    (tmp_path / "journal.jsonl").touch(mode=0o644)
+    TriageJournal(tmp_path, {"environment": shown}).close()
+    assert (tmp_path / "journal.jsonl").stat().st_mode & 0o777 == 0o600
