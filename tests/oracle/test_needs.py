@@ -25,6 +25,7 @@ ASKED = {
     "interpreted": True,
     "checked": True,
     "compared": "kept",
+    "unsteady": ("actual",),
     "draws_go_on": True,
     "asserts": True,
 }
