@@ -94,3 +94,51 @@ def test_a_stale_result_is_followed_too(tmp_path: Path) -> None:
     (tmp_path / "failing.py").write_text(stale.replace("for dim, context", "kept = []\nfor dim, context"))
     said = shrink("failing.py", *OUTSIDE, "--check", "--oracle", "mismatch", cwd=tmp_path)
     assert said.code == 0, said
+
+
+SUMS = """
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def softcap_kernel(x_ptr, y_ptr, n_cols, stride, cap, temperature, BLOCK: tl.constexpr):
+    row = tl.program_id(0)
+    top = -float("inf")
+    for start in range(0, n_cols, BLOCK):
+        cols = start + tl.arange(0, BLOCK)
+        x = tl.load(x_ptr + row * stride + cols, mask=cols < n_cols, other=-float("inf"))
+        e = tl.exp(2.0 * x / cap)
+        t = cap * (1.0 - 2.0 / (e + 1.0))
+        t = tl.where(cols < n_cols, t, -float("inf"))
+        top = tl.maximum(top, tl.max(t, axis=0))
+    total = 0.0
+    for start in range(0, n_cols, BLOCK):
+        cols = start + tl.arange(0, BLOCK)
+        x = tl.load(x_ptr + row * stride + cols, mask=cols < n_cols, other=0.0)
+        e = tl.exp(2.0 * x / cap)
+        t = cap * (1.0 - 2.0 / (e + 1.0))
+        p = tl.exp((t - top) / temperature)
+        total = tl.sum(tl.where(cols < n_cols, p, 0.0), axis=0)
+    for start in range(0, n_cols, BLOCK):
+        cols = start + tl.arange(0, BLOCK)
+        x = tl.load(x_ptr + row * stride + cols, mask=cols < n_cols, other=0.0)
+        e = tl.exp(2.0 * x / cap)
+        t = cap * (1.0 - 2.0 / (e + 1.0))
+        p = tl.exp((t - top) / temperature)
+        tl.store(y_ptr + row * stride + cols, p / total, mask=cols < n_cols)
+
+
+x = torch.randn(5, 100, device="cuda")
+y = torch.empty_like(x)
+softcap_kernel[(5,)](x, y, 100, x.stride(0), 5.0, 0.7, BLOCK=32)
+torch.testing.assert_close(y, torch.softmax(5.0 * torch.tanh(x / 5.0) / 0.7, dim=1))
+"""
+
+
+def test_what_a_kernel_only_reads_is_no_work_of_its_own(tmp_path: Path) -> None:
+    """Names of values stand for others in each of its loops, so that its IR seems to write to its input as well."""
+    (tmp_path / "failing.py").write_text(SUMS)
+    said = shrink("failing.py", *OUTSIDE, "--check", "--oracle", "mismatch", cwd=tmp_path)
+    assert said.code == 0, said

@@ -58,7 +58,9 @@ class WatchedLaunch:
             with quiet(torch):
                 changed = [each for each, old in zip(self.given, self.before) if not torch.equal(sample(each), old)]
             self.before.clear()
-            changed += self.observer.wrote
+            # The virtual GPU names all that may be written. What is read as well, and written, is another by its bytes.
+            read = {each.untyped_storage()._cdata for each in _distinct(torch, self.read or [])}
+            changed += [each for each in self.observer.wrote if each.untyped_storage()._cdata not in read]
             self.observer.wrote = []
             tensors = _distinct(torch, self.args)
             self.read = tensors if self.read is None else _distinct(torch, self.read)
