@@ -140,7 +140,13 @@ def two_at_once(chance: random.Random, known: Undisturbed, subject: Subject, fol
         for count in lines:
             while tool.is_at_work() and journal_lines(folder) < count:
                 time.sleep(0.01)
-            other = started(subject, *filter(None, [words]), folder=folder).ended(60)
+            if not tool.is_at_work():
+                break
+            _signal([tool.process.pid], signal.SIGSTOP)  # else it may end before the other one has begun
+            try:
+                other = started(subject, *filter(None, [words]), folder=folder).ended(60)
+            finally:
+                _signal([tool.process.pid], signal.SIGCONT)
             if not tool.is_at_work():
                 break
             wrong = other.code != 2 or "Another shrink is at work" not in other.message or other.late
