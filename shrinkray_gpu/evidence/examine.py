@@ -16,7 +16,7 @@ from shrinkray_gpu.errors import bug_words
 from shrinkray_gpu.evidence.evidence import Evidence
 from shrinkray_gpu.evidence.instruments import INSTRUMENTS, INTERMITTENT, ORDER, QUICK, USUAL
 from shrinkray_gpu.evidence.instruments.code import CODE
-from shrinkray_gpu.evidence.instruments.cold_run import cold
+from shrinkray_gpu.evidence.instruments.cold_run import cold, stated
 from shrinkray_gpu.evidence.instruments.instrument import (
     SKIPPED,
     WANTS,
@@ -44,8 +44,10 @@ def examine(
     ask: Iterable[str] = USUAL,
     intermittent: bool = False,
     told_versions: bool = True,
+    run: Run | None = None,
 ) -> Evidence:
-    """Run the program once, and once more for each instrument in `ask` that its fault calls for.
+    """Run the program once, and once more for each instrument in `ask` that its fault calls for. On the virtual GPU it
+    may have been run: `run` is that of a plain script, with WANTS delivered.
 
     A plain run may take `seconds`, and `extra` for its imports. `intermittent`: it does not fault in every run, so that
     instruments are asked though this one ended well.
@@ -58,7 +60,7 @@ def examine(
         subject = Subject(text, script, setup, seconds, Path(folder), extra)
         # Beside the first run, which nearly always says that they are called for: each takes seconds of a process.
         beside = _begun(subject, asked, threads) if subject.gpu else {}
-        run, about = cold(subject, WANTS if CODE in asked else ())
+        run, about = stated(run) if run is not None else cold(subject, WANTS if CODE in asked else ())
         fault = Fault.of(run)
         observations = []
         for one in INSTRUMENTS:
@@ -91,10 +93,10 @@ def _observation(one: Instrument, subject: Subject, run: Run | None) -> Observat
         return Observation.missing(one.name, f"a bug of shrink's own: {bug_words(error)}")
 
 
-def fingerprint(text: str, script: Script, setup: Setup, *, seconds: float) -> Fault | None:
-    """The fault as the instruments of a checkpoint see it on the virtual GPU: one run. None if the program shows none.
-    On a real one see `checkpoints`."""
-    return examine(text, script, setup, seconds=seconds, ask=QUICK, told_versions=False).fault
+def fingerprint(text: str, script: Script, setup: Setup, *, seconds: float, run: Run | None = None) -> Fault | None:
+    """The fault as the instruments of a checkpoint see it on the virtual GPU: in `run`, or else in a cold one. None if
+    the program shows none. On a real one see `checkpoints`."""
+    return examine(text, script, setup, seconds=seconds, ask=QUICK, told_versions=False, run=run).fault
 
 
 def _why_not(name: str, fault: Fault | None, asked: frozenset[str]) -> str:

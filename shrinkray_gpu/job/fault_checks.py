@@ -87,7 +87,8 @@ def _standard(original: Program, plan: calibration.Plan, reference: Reference | 
 
 def _look(plan: calibration.Plan, test: TieredTest, quick: dump_runs.LaneDumps | None) -> Callable[[str], Fault | None]:
     """The Fault of a text by the instruments; of a flaky one what the best of several looks told."""
-    checkpoints = Checkpoints(plan.pool.setup, plan.pool.seconds + plan.pool.extra, quick)
+    virtual = plan.pool if plan.pool.setup.arch is not None else None
+    checkpoints = Checkpoints(plan.pool.setup, plan.pool.seconds + plan.pool.extra, quick, virtual)
 
     def look(text: str) -> Fault | None:
         def once(_: int) -> Fault | None:

@@ -18,13 +18,14 @@ from shrinkray_gpu.evidence.instruments.sanitizers import MEMCHECK
 from shrinkray_gpu.evidence.synthesis import assemble
 from shrinkray_gpu.oracle.fault import Fault
 from shrinkray_gpu.runner.lanes import Setup
-from shrinkray_gpu.runner.pool import Script
+from shrinkray_gpu.runner.pool import Pool, Script
 from shrinkray_gpu.runner.run import Run
 
 
 @dataclass
 class Checkpoints:
-    """Of programs that are made of one another: a core dump in a lane, one of a cold process, the sanitizer.
+    """Of programs that are made of one another: a core dump in a lane, one of a cold process, the sanitizer. On the
+    virtual GPU one run in a lane.
 
     Where nobody could read the dumps of one, the sanitizer alone is asked from then on, by all threads: 9 s instead of
     the 17 to 24 that both took on an H100.
@@ -34,13 +35,15 @@ class Checkpoints:
     seconds: float
     """That a plain run may take."""
     lanes: LaneDumps | None = None
+    virtual: Pool | None = None
+    """The search's lanes, on the virtual GPU."""
     unread: bool = False
     """Whether that was so."""
 
     def fault(self, text: str, script: Script, run: Run | None = None) -> Fault | None:
         """None if it shows none. `run`: one that showed it, see `by_dump`."""
         if self.setup.arch is not None:
-            return examine.fingerprint(text, script, self.setup, seconds=self.seconds)
+            return self._on_virtual(text, script, run)
         dumped = None
         if not self.unread:
             dumped, unread = self._by_dump(text, script, run)
@@ -50,6 +53,16 @@ class Checkpoints:
         # Under the sanitizer what takes a minute may take an hour, and the search waits for it.
         seconds = min(self.seconds, run.seconds) if run is not None else self.seconds
         return likelier(by_record(text, script, self.setup, seconds=seconds), dumped)
+
+    def _on_virtual(self, text: str, script: Script, run: Run | None) -> Fault | None:
+        """By the run at hand, if it has the stages of kernels; else by one in a lane."""
+        if script.twins or script.sanitizer:
+            run = None
+        elif self.virtual is not None:
+            run = self.virtual.run(text, fresh=True, wants=WANTS)
+        elif run is not None and not any("ttgir" in one.ir for one in run.compiles):
+            run = None
+        return examine.fingerprint(text, script, self.setup, seconds=self.seconds, run=run)
 
     def _by_dump(self, text: str, script: Script, run: Run | None) -> tuple[Fault | None, bool]:
         if self.lanes is not None:

@@ -12,6 +12,7 @@ from shrinkray_gpu import calibration
 from shrinkray_gpu.calibration.original import COLD_RUNS
 from shrinkray_gpu.calibration.worker_lanes import builds
 from shrinkray_gpu.evidence.dump_runs import DumpRun
+from shrinkray_gpu.evidence.instruments.instrument import WANTS
 from shrinkray_gpu.judging.cold_tier import full_verdict
 from shrinkray_gpu.judging.tally import COLD, LANE
 from shrinkray_gpu.lift.data_files import copy_files
@@ -75,13 +76,15 @@ class LiftedScripts:
         if self.given.limits.timeout is None:
             pool = pool.on(replace(pool.terms, seconds=max(PATIENT, run.seconds)))
         name = self.given.script.path.name
+        # On the virtual GPU all that the instruments read, so that they need no run of their own.
+        wants = WANTS if self.identity is not None and self.given.setup.arch is not None else ()
 
         def judged(text: str, dumping: DumpRun | None) -> tuple[bool, Run | None]:
             seen: list[Run] = []
 
             def once(source: str) -> Run:
                 beside = self.identity is not None and self.identity.pending
-                run = pool.cold(source, way=dumping.way if dumping and not seen else PLAIN)
+                run = pool.cold(source, way=dumping.way if dumping and not seen else PLAIN, wants=wants)
                 if beside and self.identity is not None and speech.shortage(run):
                     self.identity.fault  # noqa: B018  it is the program that holds the memory: wait for its end
                     run = pool.cold(source)

@@ -21,7 +21,11 @@ _AT_WORK = {
 def cold(subject: Subject, wants: tuple[str, ...]) -> tuple[Run, Statement]:
     """The driver's code and the last launch: a cold run of ours, watched."""
     every = tuple(dict.fromkeys((*subject.script.wants, *wants)))
-    run, seconds = watched(subject, replace(subject.script, wants=every, sanitizer="", twins=()), subject.setup)
+    return stated(*watched(subject, replace(subject.script, wants=every, sanitizer="", twins=()), subject.setup))
+
+
+def stated(run: Run, seconds: float = 0.0) -> tuple[Run, Statement]:
+    """What a run says, which took so many seconds of this examination."""
     code, who = sticky_code(run)
     last = run.launches[-1].kernel if run.launches else ""
     count = len(run.launches)
