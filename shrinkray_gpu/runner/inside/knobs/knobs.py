@@ -1,7 +1,7 @@
 """Knobs: the same program text, run with one thing turned at launch or while Triton compiles it.
 
     num_stages num_warps num_ctas maxnreg   options of every kernel, where `parse_options` makes them: whoever asks for
-                                            the kernel (a launch, an autotuned Config, Inductor), and however;
+    waves_per_eu matrix_instr_nonkdim kpack the kernel (a launch, an autotuned Config, Inductor), and however;
                                             num_stages also of every `tl.range` that names stages of its own
     ptxas llvm                              optimisation level, as an option or in the environment Triton reads
     skip                                    a pass of Triton's is left out (`passes`), and each kernel compiled anew
@@ -35,7 +35,7 @@ from ..process import device, environment
 from ..process.patches import Patches
 from . import overflow, passes
 
-OPTIONS = ("num_stages", "num_warps", "num_ctas", "maxnreg")
+OPTIONS = ("num_stages", "num_warps", "num_ctas", "maxnreg", "waves_per_eu", "matrix_instr_nonkdim", "kpack")
 COMPILING = (*OPTIONS, "ptxas", "llvm", "int64", passes.KNOB)
 """What changes the kernels."""
 _LEVEL = re.compile(r"(?:-O|--opt-level[ =])([0-9])")
