@@ -129,6 +129,10 @@ KNOWN: Mapping[str, KnobKind] = {
     ),
     "ptxas": _level("ptxas", "0123", "another optimisation level of ptxas"),
     "llvm": _level("llvm", "0", "LLVM without its optimisation passes"),
+    "no-buffer-ops": _word(
+        KnobSetting("no-buffer-ops", knobs={"no-buffer-ops": "1"}),
+        "AMD's backend makes no buffer operations, as with AMDGCN_USE_BUFFER_OPS=0",
+    ),
     "skip": KnobKind("skip=add_PASS", "Triton without this pass, named as in its compiler.py: add_pipeline", _skip),
     "int64": _word(
         KnobSetting("int64", knobs={"int64": "1"}),
