@@ -25,7 +25,7 @@ class Options:
     output: Path | None = None
     python: str = sys.executable
     arch: int | None = None
-    """Compute capability times ten (90): compile for it on the virtual GPU, launch nothing."""
+    """Number of an architecture (90: `sm_90`, 0x942: `gfx942`): compile for it on the virtual GPU, launch nothing."""
     argv: tuple[str, ...] = ()
     command: Command | None = None
     """`-m MODULE ARGS...` instead of a file; its `path` goes where the file's would."""
@@ -82,13 +82,13 @@ Say = Callable[[str], None]
 
 
 def arch_number(arch: int | str | None) -> int | None:
-    """An architecture as Python code has it at hand, 90 or `sm_90`, as a number. Raises UsageError."""
+    """An architecture as Python code has it at hand, 90, `sm_90` or `gfx942`, as a number. Raises UsageError."""
     if not isinstance(arch, str):
         return arch
-    number = architectures.number(arch)
-    if number is None:
-        raise UsageError(f"arch={arch!r}: name an architecture such as {', '.join(architectures.EXAMPLES)}")
-    return number
+    try:
+        return architectures.asked(arch)
+    except UsageError as error:
+        raise UsageError(f"arch={error}") from error
 
 
 def display_name(path: Path, options: Options) -> str:

@@ -9,13 +9,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from shrinkray_gpu.device import toolkit
+from shrinkray_gpu.device import amdgcn, toolkit
 from shrinkray_gpu.device.instruction import Instruction
 from shrinkray_gpu.evidence import ptxas
 from shrinkray_gpu.evidence.instruments.code import instructions
 from shrinkray_gpu.runner.run import Compilation, Run
 
-STAGES = ("ttir", "ttgir", "llir", "ptx")
+STAGES = ("ttir", "ttgir", "llir", "ptx", "amdgcn")
 _LOC_LINE = re.compile(r"^#loc.*\n?", re.MULTILINE)
 _LOC = re.compile(r" ?\bloc\((?:#loc\d*|unknown)\)")
 _REGISTERS = re.compile(r"\b(U?R|U?P|SB|B)\d+\b")
@@ -31,7 +31,7 @@ class Code:
 
     kernel: str = ""
     stages: Mapping[str, str] = field(default_factory=dict)
-    """`ttir`, `ttgir`, `llir`, `ptx`, as the compiler printed them."""
+    """`ttir`, `ttgir`, `llir`, `ptx` or `amdgcn`, as the compiler printed them."""
     cubin: bytes = b""
     listing: tuple[Instruction, ...] = ()
 
@@ -82,7 +82,8 @@ def _shape(listing: Sequence[Instruction]) -> list[str]:
 
 
 def build_log(run: Run | None, *, python: str, environment: Mapping[str, str]) -> str:
-    """What was compiled with which options, what compilers said of it, and what ptxas tells of registers and memory."""
+    """What was compiled with which options, what compilers said of it, and what assemblers tell of registers and
+    memory."""
     parts = []
     for one in run.compiles if run is not None else ():
         parts.append(f"== {one.kernel}: {'failed' if one.failure else 'compiled'}")
@@ -91,7 +92,7 @@ def build_log(run: Run | None, *, python: str, environment: Mapping[str, str]) -
             parts.append(one.printed.rstrip())
         if one.failure is not None:
             parts.append((one.failure.traceback or f"{one.failure.type}: {one.failure.text}").rstrip())
-        if told := _ptxas(one, python, environment):
+        if told := _ptxas(one, python, environment) or amdgcn.resources(one.ir.get("amdgcn", "")):
             parts.append(told)
     return "\n".join(parts) + "\n" if parts else "nothing was compiled\n"
 

@@ -67,6 +67,7 @@ _LEXERS = {
     "mlir": MlirLexer,
     "llir": LlvmLexer,
     "ptx": SassLexer,
+    "amdgcn": SassLexer,
     "sass": SassLexer,
     "diff": DiffLexer,
 }

@@ -24,7 +24,7 @@ from shrinkray_gpu.evidence.scrubbing import Scrubber
 
 LARGEST = 512 * 1024
 """Bytes of a file that is in the page too; larger ones are beside it only."""
-_SHOWN = {"ttir": "TTIR", "ttgir": "TTGIR", "llir": "LLVM IR", "ptx": "PTX", "sass": "SASS"}
+_SHOWN = {"ttir": "TTIR", "ttgir": "TTGIR", "llir": "LLVM IR", "ptx": "PTX", "amdgcn": "AMDGCN", "sass": "SASS"}
 
 
 @dataclass(frozen=True)

@@ -88,7 +88,7 @@ def symptom(dossier: Dossier) -> str:
         return f"{code(spec)} in {runs}."
     if fault.code:
         error = error_table.by_code(fault.code)
-        said = f"`{error.text}` (CUDA error {fault.code})"
+        said = f"`{error.text}` ({error.number})"
         if fault.predicted:
             arch = architectures.name(told["arch"])
             return f"{PREDICTED.capitalize()}: compiled for {arch}, this program ends in {said}."

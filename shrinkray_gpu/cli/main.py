@@ -52,7 +52,7 @@ Usage: shrink FILE [options] [ARGS...]
   Reduce FILE, run as `python FILE ARGS...`, to the smallest standalone script that still shows the same fault.
 
   shrink failing.py --oracle "misaligned address"
-  shrink failing.py --arch sm_90                      without a GPU: what the compiled code tells
+  shrink failing.py --arch sm_90                      without a GPU: what the compiled code tells; or gfx942, for AMD
   shrink -m pytest tests/test_x.py::test_y
   shrink crash.ttir --arch gfx942                     Triton's IR on which a pass of the compiler fails
 """

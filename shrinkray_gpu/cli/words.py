@@ -19,7 +19,7 @@ from shrinkray_gpu.attachment.forms import FORMS
 from shrinkray_gpu.cli import project_settings
 from shrinkray_gpu.cli.json_lines import print_event
 from shrinkray_gpu.cli.screen import Screen, close_all
-from shrinkray_gpu.device import VENDOR, architectures
+from shrinkray_gpu.device import architectures
 from shrinkray_gpu.errors import ShrinkError, UsageError
 from shrinkray_gpu.events import Failed
 from shrinkray_gpu.runner.interpreter import interpreter_for, interpreter_path
@@ -225,14 +225,10 @@ def run_place(given: Mapping[str, Any], file: Path, say: Callable[[str], None]) 
 
 def architecture(name: str | None) -> int | None:
     """`sm_90` as 90."""
-    if name is None:
-        return None
-    number = architectures.number(name)
-    if number is None:
-        *most, last = architectures.EXAMPLES
-        examples = f"{', '.join(most)} or {last}"
-        raise UsageError(f"--arch {name}: name an {VENDOR} architecture such as {examples}")
-    return number
+    try:
+        return None if name is None else architectures.asked(name)
+    except UsageError as error:
+        raise UsageError(f"--arch {error}") from error
 
 
 def releases(given: str | None) -> list[str]:

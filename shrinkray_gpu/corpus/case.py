@@ -18,6 +18,7 @@ from packaging.requirements import InvalidRequirement, Requirement
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.version import Version
 
+from shrinkray_gpu import device
 from shrinkray_gpu.corpus import schema
 from shrinkray_gpu.device import toolkit
 from shrinkray_gpu.errors import UsageError
@@ -30,6 +31,9 @@ FILE = "case.toml"
 LARGEST = 1 << 20
 """Bytes of a `case.toml`."""
 
+AMD = "gfx"
+"""How the names of AMD's architectures begin."""
+
 
 @dataclass(frozen=True)
 class MachineNeeds:
@@ -38,7 +42,8 @@ class MachineNeeds:
     gpu: bool = False
     """A real one: the fault is not decided by the compiled code."""
     architecture: str = ""
-    """`sm_90`, which means this one or later, or a range: `>=sm_80,<sm_100`. Empty: any."""
+    """`sm_90`, which means this one or later, or a range: `>=sm_80,<sm_100`. AMD's are named one by one:
+    `gfx942,gfx950`. Empty: any."""
     memory: float = 0.0
     """GiB of device memory."""
     packages: tuple[Requirement, ...] = ()
@@ -46,7 +51,10 @@ class MachineNeeds:
     """Of NVIDIA's: `nvcc`, `compute-sanitizer`, ..."""
 
     def runs_on(self, architecture: int) -> bool:
-        """Whether compute capability `architecture` / 10 will do."""
+        """Whether the architecture of this number will do."""
+        name = device.architectures.name(architecture)
+        if self.architecture.startswith(AMD) or name.startswith(AMD):
+            return not self.architecture or name in self.architecture.replace(" ", "").split(",")
         return Version(str(architecture)) in architectures(self.architecture)
 
 
@@ -162,7 +170,12 @@ def cases(corpus: Path, names: Sequence[str] = ()) -> list[Case]:
 
 
 def architectures(text: str) -> SpecifierSet:
-    """`sm_90` (or later) and `>=sm_80,<sm_100` as a range of numbers. Raises ValueError (InvalidSpecifier is one)."""
+    """`sm_90` (or later) and `>=sm_80,<sm_100` as a range of numbers; nothing for AMD's, which make no range. Raises
+    ValueError (InvalidSpecifier is one)."""
+    if text.startswith(AMD):
+        if any(device.architectures.number(name) is None for name in text.replace(" ", "").split(",")):
+            raise ValueError(text)
+        return SpecifierSet()
     if re.search(r"sm_(?!\d{2,3}[af]?\b)", text):
         raise ValueError(text)
     plain = re.sub(r"sm_(\d+)[af]?", r"\1", text.replace(" ", ""))
@@ -205,8 +218,8 @@ def _needs(path: Path, data: Mapping[str, Any]) -> MachineNeeds:
         architectures(architecture)
     except ValueError as error:
         raise UsageError(
-            f"{path}: needs.architecture is {architecture!r}: write 'sm_90', which means that one or later, or a range "
-            "such as '>=sm_80,<sm_100'"
+            f"{path}: needs.architecture is {architecture!r}: write 'sm_90', which means that one or later, a range "
+            "such as '>=sm_80,<sm_100', or AMD's by name, such as 'gfx942,gfx950'"
         ) from error
     packages = []
     for text in data.get("packages", ()):

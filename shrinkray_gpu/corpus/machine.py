@@ -18,6 +18,7 @@ from shrinkray_gpu.errors import UsageError
 from shrinkray_gpu.evidence.versions import versions
 from shrinkray_gpu.oracle import Oracle
 from shrinkray_gpu.runner import sanitizer
+from shrinkray_gpu.runner.inside.gpu_target import gpu_target
 
 _ASK = (
     "import importlib.metadata as m, json, sys\n"
@@ -45,7 +46,9 @@ class ReplayEnvironment:
 
     @property
     def name(self) -> str:
-        return f"triton {self.versions.get('triton', 'missing')}"
+        """`triton 3.7.1`; compiled for AMD, `triton 3.7.1, gfx942`."""
+        on = f", {architectures.name(self.arch)}" if self.arch and gpu_target(self.arch).is_amd else ""
+        return f"triton {self.versions.get('triton', 'missing')}{on}"
 
     @cached_property
     def architecture(self) -> int:

@@ -6,21 +6,26 @@ coredump             how to get a core dump of the GPU, and what it says
 disassembly          machine code, and what an opcode touches
 sanitizer_records    what the vendor's sanitizer prints, read
 toolkit              where the vendor's tools are
+amdgcn               what the text of AMD's machine code says of registers and spills
 architectures        what `--arch` may be
 
-`seam.py` says what each of them answers. Another vendor is a folder beside `nvidia/` whose modules answer the same, and
-its name in the first line below. What the answers are made of has no vendor: device_error, dump, instruction, record.
-Nor has own_commands: how tools are run that must end with ours.
+`seam.py` says what each of them answers. A vendor is a folder whose modules answer the same, and its name in VENDORS.
+Of one that is not the machine's own, `architectures` and `error_table` are enough: a program is compiled for it, a log
+is read. What the answers are made of has no vendor: device_error, dump, instruction, record. Nor has own_commands: how
+tools are run that must end with ours.
 """
 
+from shrinkray_gpu.device import amd, nvidia, seam
 from shrinkray_gpu.device import nvidia as vendor
-from shrinkray_gpu.device import seam
+from shrinkray_gpu.device.vendors import AllArchitectures, AllErrors
 
+VENDORS = (nvidia, amd)
 VENDOR = vendor.VENDOR
-error_table: seam.ErrorTable = vendor.error_table
+error_table: seam.ErrorTable = AllErrors([each.error_table for each in VENDORS])
+architectures = AllArchitectures([each.architectures for each in VENDORS])
 gpus: seam.Gpus = vendor.gpus
 coredump: seam.CoreDumps = vendor.coredump
 disassembly: seam.Disassembler = vendor.disassembly
 sanitizer_records: seam.SanitizerRecords = vendor.sanitizer_records
 toolkit: seam.Toolkit = vendor.toolkit
-architectures: seam.Architectures = vendor.architectures
+amdgcn: seam.AssemblyText = amd.amdgcn

@@ -18,6 +18,13 @@ class DeviceError:
     """What people type instead."""
     sticky: bool = True
     """Whether each later call in the context returns it again, so that the driver can be asked after the script."""
+    label: str = ""
+    """How its code is told, where that is not CUDA's."""
+
+    @property
+    def number(self) -> str:
+        """`CUDA error 716`."""
+        return self.label or f"CUDA error {self.code}"
 
     def __str__(self) -> str:
-        return f"{self.text} (CUDA error {self.code})"
+        return f"{self.text} ({self.number})"

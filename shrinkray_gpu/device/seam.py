@@ -19,6 +19,10 @@ from shrinkray_gpu.device.record import Record
 class ErrorTable(Protocol):
     """The errors that a driver reports, by code and by words."""
 
+    @property
+    def CODES(self) -> frozenset[int]:
+        """Of the errors in the table, which no other vendor's has."""
+
     def by_code(self, code: int) -> DeviceError:
         """The error behind a code; one that is not in the table is told by its number alone."""
 
@@ -148,8 +152,19 @@ class Toolkit(Protocol):
         """Why an instrument that needs this tool says nothing, and how to get it."""
 
 
+class AssemblyText(Protocol):
+    """Machine code as the compiler writes it, for a vendor whose assembler says nothing of its own."""
+
+    def resources(self, text: str) -> str:
+        """Registers, spills and memory of the kernel, in words; empty where the text does not tell."""
+
+
 class Architectures(Protocol):
     """What `--arch` may be."""
+
+    @property
+    def KNOWN(self) -> Sequence[str]:
+        """All of them."""
 
     @property
     def EXAMPLES(self) -> Sequence[str]:

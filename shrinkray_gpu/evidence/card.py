@@ -58,7 +58,7 @@ def _fault(seen: Evidence) -> Iterator[CardRow]:
         return
     if fault.code:
         error = error_table.by_code(fault.code)
-        yield "fault", f"{error.text} (CUDA error {fault.code}), a {fault.phase} fault"
+        yield "fault", f"{error}, a {fault.phase} fault"
         if fault.predicted:  # what it ended in is made up, and nobody saw it
             yield "", PREDICTED
             return

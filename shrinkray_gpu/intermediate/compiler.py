@@ -10,9 +10,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from shrinkray_gpu.device import architectures
 from shrinkray_gpu.errors import LanesLost, UsageError
 from shrinkray_gpu.intermediate.pass_table import PassTable
-from shrinkray_gpu.intermediate.targets import check_target
 from shrinkray_gpu.runner.guarded import MAIN, Guarded
 from shrinkray_gpu.runner.inside.process import wire
 
@@ -63,7 +63,7 @@ class IrCompiler:
 
     def __init__(self, python: str, environment: Mapping[str, str], arch: str) -> None:
         if arch:
-            check_target(arch)
+            _check(arch)
         self.folder = tempfile.mkdtemp(prefix="shrink-ir-")
         null = os.open(os.devnull, os.O_RDWR)
         self.link, theirs = socket.socketpair()
@@ -148,6 +148,14 @@ class IrCompiler:
             behind=told.get("ran", False),
             texts={name: told[name] for name in ("generic", "pretty") if name in told},
         )
+
+
+def _check(arch: str) -> None:
+    """Raises UsageError for what is no architecture; a release of Triton may know fewer."""
+    try:
+        architectures.asked(arch)
+    except UsageError as error:
+        raise UsageError(f"--arch {error}") from error
 
 
 def _refusal(why: str, python: str, arch: str) -> str:

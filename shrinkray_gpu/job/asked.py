@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from shrinkray_gpu import calibration
+from shrinkray_gpu.device import architectures
 from shrinkray_gpu.errors import UsageError
 from shrinkray_gpu.job import kernel_part
 from shrinkray_gpu.lift.embed import embed
@@ -25,6 +26,8 @@ from shrinkray_gpu.oracle.same import same_fault
 from shrinkray_gpu.reduction.notebook import is_notebook, read_notebook
 from shrinkray_gpu.reduction.program import Program, read_program
 from shrinkray_gpu.runner import sanitizer
+from shrinkray_gpu.runner.inside.gpu_target import gpu_target
+from shrinkray_gpu.runner.inside.static.rules import RULES
 from shrinkray_gpu.runner.lanes import Setup
 from shrinkray_gpu.runner.private_setup import private_setup
 from shrinkray_gpu.runner.run import Run
@@ -119,6 +122,11 @@ def oracle_of(options: Options) -> tuple[Oracle | None, Options]:
     _check_limit(chosen, options)
     if chosen is not None and options.arch is not None and (chosen.needs.sanitizer or chosen.needs.twins):
         raise UsageError(f"--oracle {chosen.spec} needs a GPU, and --arch launches nothing")
+    if chosen is not None and options.arch is not None and gpu_target(options.arch).is_amd:
+        rules = [rule for rule in RULES if rule.name in chosen.needs.rules]
+        if rules and all(rule.cuda for rule in rules):
+            name = architectures.name(options.arch)
+            raise UsageError(f"--oracle {chosen.spec} is about NVIDIA's hardware, and --arch {name} is AMD's")
     if chosen is not None and chosen.needs.sanitizer:
         sanitizer.require(chosen.needs.sanitizer, options.python, {**os.environ, **options.environment})
         options = replace(options, mode="cold")

@@ -18,6 +18,7 @@ from shrinkray_gpu.oracle.fault import Reference
 from shrinkray_gpu.oracle.same import SameFaultOracle
 from shrinkray_gpu.oracle.statistics import clean_runs
 from shrinkray_gpu.reduction.program import Program
+from shrinkray_gpu.runner.inside.gpu_target import gpu_target
 from shrinkray_gpu.runner.knob_settings import KnobSetting
 from shrinkray_gpu.runner.pool import Pool
 from shrinkray_gpu.runner.run import Run
@@ -76,12 +77,12 @@ def _standard(original: Program, plan: calibration.Plan, reference: Reference | 
     own = reference is not None and reference.fault.phase != "python"
     seen = plan.reference
     only_cuda = bool(seen.builds) and not (seen.compiles or seen.launches)
-    standard = controls.standard(plan.gpu, triton=not only_cuda) if own else ()
+    standard = controls.standard(plan.gpu, triton=not only_cuda, amd=_for_amd(plan)) if own else ()
     if reference is not None and not only_cuda:
         standard = (*controls.of_access(reference.fault), *controls.of_front_end(reference.fault), *standard)
     check = plan.oracle.comparison if isinstance(plan.oracle, SameFaultOracle) else None
     if check is not None and plan.gpu:
-        standard = controls.standard(plan.gpu)
+        standard = controls.standard(plan.gpu, amd=_for_amd(plan))
     return (*controls.of_check(check), *controls.of_cuda(original, plan.gpu), *standard)
 
 
@@ -141,3 +142,8 @@ def _repeats(repeats: FlakyTest | None) -> tuple[int, int]:
     sighting decides, a slip that two runs miss is seen by those of the next steps.
     """
     return (clean_runs(repeats.goal, 0.001), clean_runs(repeats.goal, 0.5)) if repeats else (1, 1)
+
+
+def _for_amd(plan: calibration.Plan) -> bool:
+    arch = plan.pool.setup.arch
+    return arch is not None and gpu_target(arch).is_amd

@@ -7,7 +7,8 @@ from shrinkray_gpu.language.kernel_language import Access, KernelLanguage
 ATOMICS = ("atomic_add", "atomic_and", "atomic_max", "atomic_min", "atomic_or", "atomic_xchg", "atomic_xor")
 LAUNCH_OPTIONS = frozenset(
     {"num_warps", "num_stages", "num_ctas", "maxnreg", "grid", "warmup", "enable_fp_fusion", "launch_cooperative_grid",
-     "launch_pdl", "waves_per_eu", "matrix_instr_nonkdim", "debug", "sanitize_overflow", "num_buffers_warp_spec",
+     "launch_pdl", "waves_per_eu", "matrix_instr_nonkdim", "kpack", "schedule_hint", "allow_flush_denorm", "debug",
+     "sanitize_overflow", "num_buffers_warp_spec",
      "num_consumer_groups", "reg_dec_producer", "reg_inc_consumer", "default_dot_input_precision"}
 )  # fmt: skip
 

@@ -147,7 +147,8 @@ class Fault:
         return self.phase == "python" or (self.phase == "exit" and self.klass.startswith("exit status"))
 
     def __str__(self) -> str:
-        code = f" (CUDA error {self.code})" if self.code and str(self.code) not in self.klass else ""
+        number = error_table.by_code(self.code).number
+        code = f" ({number})" if self.code and str(self.code) not in self.klass else ""
         named = "the kernel" if self.kernel == "kernel" else f"kernel {self.kernel}"
         kernel = f" in {named}" if self.kernel else f", last launch {self.near}" if self.near else ""
         at = f" at {self.instruction}" if self.instruction else ""

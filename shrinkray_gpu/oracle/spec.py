@@ -35,7 +35,7 @@ RAISED_ONLY = ("out of resource",)
 """Words of Triton's that tell of a refused launch, as the driver's non-sticky errors do: seen only by exception."""
 REPETITIONS = 3
 """Runs of `nondeterministic`, in all."""
-CODE_STAGES = ("ttir", "ttgir", "llir", "ptx", "sass")
+CODE_STAGES = ("ttir", "ttgir", "llir", "ptx", "sass", "amdgcn")
 
 
 @dataclass(frozen=True)
@@ -309,7 +309,14 @@ FORMS: tuple[OracleForm, ...] = (
         )
         for stage, example in zip(
             CODE_STAGES,
-            ("ttir:tt.descriptor_load", "ttgir:async_tma_copy", "llir:!fmuladd", "ptx:wgmma", "sass:UTMALDG"),
+            (
+                "ttir:tt.descriptor_load",
+                "ttgir:async_tma_copy",
+                "llir:!fmuladd",
+                "ptx:wgmma",
+                "sass:UTMALDG",
+                "amdgcn:scratch_store",
+            ),
             strict=True,
         )
     ),

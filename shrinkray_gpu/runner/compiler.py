@@ -12,6 +12,7 @@ from pathlib import Path
 from shrinkray_gpu.device import architectures, toolkit
 from shrinkray_gpu.device.own_commands import run_command
 from shrinkray_gpu.errors import UsageError
+from shrinkray_gpu.runner.inside.gpu_target import gpu_target
 
 KERNEL = "__global__ void kernel(int* p) { *p = 1; }\n"
 SECONDS = 120
@@ -28,6 +29,11 @@ _TELLING = re.compile("error|fatal|not found|No such file")
 
 def check(python: str, environment: Mapping[str, str], arch: int | None) -> None:
     """Raises UsageError, with what to do, where nvcc is missing or compiles nothing for this architecture."""
+    if arch and gpu_target(arch).is_amd:
+        raise UsageError(
+            f"this program builds CUDA C++, which is not compiled for {architectures.name(arch)}: name an architecture "
+            "of NVIDIA's, such as --arch sm_90"
+        )
     environment = {**os.environ, **environment}
     nvcc = toolkit.find("nvcc", python, environment)
     if nvcc is None:

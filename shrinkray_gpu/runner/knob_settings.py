@@ -118,6 +118,9 @@ KNOWN: Mapping[str, KnobKind] = {
     "num_warps": _number("num_warps", "warps a block", most=64, power=True),
     "num_ctas": _number("num_ctas", "blocks a cluster (Hopper on)", most=16, power=True),
     "maxnreg": _number("maxnreg", "registers a thread", most=255),
+    "waves_per_eu": _number("waves_per_eu", "waves a SIMD of AMD's, 0: as many as fit", least=0, most=16),
+    "matrix_instr_nonkdim": _number("matrix_instr_nonkdim", "rows of AMD's matrix instructions", least=0, most=32),
+    "kpack": _number("kpack", "elements that AMD's matrix instructions take at once", most=2, power=True),
     "serial": _word(
         KnobSetting("serial", knobs={"serial": "1"}),
         "wait for the device before and after each launch of a Triton kernel",
@@ -126,6 +129,10 @@ KNOWN: Mapping[str, KnobKind] = {
     ),
     "ptxas": _level("ptxas", "0123", "another optimisation level of ptxas"),
     "llvm": _level("llvm", "0", "LLVM without its optimisation passes"),
+    "no-buffer-ops": _word(
+        KnobSetting("no-buffer-ops", knobs={"no-buffer-ops": "1"}),
+        "AMD's backend makes no buffer operations, as with AMDGCN_USE_BUFFER_OPS=0",
+    ),
     "skip": KnobKind("skip=add_PASS", "Triton without this pass, named as in its compiler.py: add_pipeline", _skip),
     "int64": _word(
         KnobSetting("int64", knobs={"int64": "1"}),

@@ -38,7 +38,7 @@ SPARES = 2
 NARROW = ("CUDA_DEVICE_MAX_CONNECTIONS", "1")
 """One hardware queue instead of eight: contexts come up 1.6 times (faulting) to 2.3 times (clean) faster on an H100, by
 benchmarks/contexts.py. Streams may wait for one another then, so calibration must have seen the fault so."""
-CODE = frozenset({"llir", "ptx", "cubin", "sass"})
+CODE = frozenset({"llir", "ptx", "cubin", "sass", "amdgcn"})
 """Stages that a kernel without machine code has not, or has unfinished."""
 HARMLESS = coredump.VARIABLES | {"CUDA_LAUNCH_BLOCKING", "PYTORCH_NO_CUDA_MEMORY_CACHING", "TRITON_INTERPRET"}
 """Variables that no compiler reads: with them the kernels on disk stay the right ones."""

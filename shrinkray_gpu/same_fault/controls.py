@@ -81,19 +81,20 @@ class ControlResult:
         return f"{self.control.name}: {self.outcome.value} ({self.why})"
 
 
-def standard(gpu: bool, *, triton: bool = True) -> tuple[Control, ...]:
+def standard(gpu: bool, *, triton: bool = True, amd: bool = False) -> tuple[Control, ...]:
     """The controls that are tried on every original. Without a GPU, those that change what is compiled. All but
     exact-allocation turn something in Triton: to be left out where there is none, see `of_cuda`.
 
     num_stages=1        no pipelining: no copies under way, one buffer a load
     num_warps=1         nothing to synchronise between the warps of a block. More warps would change no less of the
                         layout, and rule out no cause
-    ptxas=-O0           ptxas does as it is told
+    ptxas=-O0           ptxas does as it is told; not for AMD, where there is none
+    no-buffer-ops       for AMD: pointers stay as the program has them
     serial              no launch beside another one: vanishing faults are races between kernels, or with the host
     exact-allocation    each tensor alone in its memory: vanishing faults read what torch's cache kept
     interpreter         no compiler at all. Last, since it is the slowest
     """
-    names = ["num_stages=1", "num_warps=1", "ptxas=-O0"]
+    names = ["num_stages=1", "num_warps=1", "no-buffer-ops" if amd else "ptxas=-O0"]
     if gpu:
         names += ["serial", "exact-allocation", "interpreter"]
     return tuple(

@@ -45,7 +45,7 @@ def shrink(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captu
         (["."], ". holds no cases: a case is a folder in it with a case.toml"),
         (["bad"], "case.toml: unknown key expct; did you mean 'expect'?"),
         (["good", "--case", "lokup"], "there is no case 'lokup' in good; did you mean 'lookup'?"),
-        (["good", "--arch", "hopper"], "--arch hopper: name an NVIDIA architecture"),
+        (["good", "--arch", "hopper"], "--arch hopper: name an architecture"),
         (["good", "--env", "DEBUG"], "--env DEBUG: write it as NAME=VALUE"),
         (["good", "--python", "/none"], "cannot run the interpreter /none"),
         (["good", "--python", "/bin/echo"], "/bin/echo is not a Python interpreter"),

@@ -113,7 +113,7 @@ def test_collection_selects_and_refuses(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (["--corpus-arch", "hopper"], "--corpus-arch: --arch hopper: name an NVIDIA architecture"),
+        (["--corpus-arch", "hopper"], "--corpus-arch: --arch hopper: name an architecture"),
         (["--corpus-runs", "0"], "--corpus-runs 0: one run at least"),
     ],
 )

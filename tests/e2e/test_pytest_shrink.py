@@ -116,7 +116,7 @@ def test_without_the_option_and_where_nothing_fails_nothing_is_told(tmp_path: Pa
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["--shrink-arch", "hopper"], "--shrink-arch: --arch hopper: name an NVIDIA architecture"),
+        (["--shrink-arch", "hopper"], "--shrink-arch: --arch hopper: name an architecture"),
         (["--shrink-max", "0"], "--shrink-max 0: one test at least"),
         (["--shrink-time", "nan"], "--shrink-time nan: give a number of seconds above 0"),
         (["--shrink", "--shrink-args", "'"], "--shrink-args: No closing quotation"),

@@ -303,7 +303,7 @@ def test_capsules_of_one_launch_are_one_cause(tmp_path: Path) -> None:
         (("nothing.xml",), "cannot read nothing.xml"),
         (("empty",), "empty is an empty folder"),
         (("--shrink-args", "'", "fine.log"), "--shrink-args: No closing quotation"),
-        (("--arch", "hopper", "fine.log"), "--arch hopper: name an NVIDIA architecture"),
+        (("--arch", "hopper", "fine.log"), "--arch hopper: name an architecture"),
         (("fine.log",), "no failure is told of there"),
         (("--", "pytest", "no_such_test.py"), "pytest no_such_test.py ran no test (exit code 4): "),
     ],

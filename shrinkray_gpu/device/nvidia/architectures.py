@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 
-KNOWN = (70, 72, 75, 80, 86, 87, 88, 89, 90, 100, 101, 103, 107, 110, 120, 121)
+_NUMBERS = (70, 72, 75, 80, 86, 87, 88, 89, 90, 100, 101, 103, 107, 110, 120, 121)
 """What the releases of ptxas from 12.4 to 13.4 compile for; no release knows all of them."""
+KNOWN = tuple(f"sm_{each}" for each in _NUMBERS)
 EXAMPLES = ("sm_80", "sm_90", "sm_100")
 _NAME = re.compile(r"(?:sm_?)?(\d{2,3})a?")
 
@@ -13,7 +14,7 @@ _NAME = re.compile(r"(?:sm_?)?(\d{2,3})a?")
 def number(name: str) -> int | None:
     """`sm_90` as 90; None for what is no architecture that is compiled for."""
     found = _NAME.fullmatch(name)
-    return int(found[1]) if found is not None and int(found[1]) in KNOWN else None
+    return int(found[1]) if found is not None and int(found[1]) in _NUMBERS else None
 
 
 def name(number: int) -> str:

@@ -90,6 +90,7 @@ def _errors(table: str, *, sticky: bool) -> Iterator[DeviceError]:
 
 ERRORS = (*_errors(_STICKY, sticky=True), *_errors(_ONCE, sticky=False))
 _BY_CODE = {error.code: error for error in ERRORS}
+CODES = frozenset(_BY_CODE)
 
 _BEFORE = re.compile(
     r"""\s*

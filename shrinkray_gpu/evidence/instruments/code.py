@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 from pathlib import Path
 
-from shrinkray_gpu.device import disassembly, toolkit
+from shrinkray_gpu.device import amdgcn, disassembly, toolkit
 from shrinkray_gpu.device.instruction import Instruction
 from shrinkray_gpu.evidence.instruments.instrument import MISSING, PRESENT, Cost, Instrument, Statement, Subject
 from shrinkray_gpu.runner.run import Compilation, Run
@@ -21,6 +21,8 @@ def listings(subject: Subject, run: Run, kernel: str) -> tuple[dict[str, tuple[I
     stages = ", ".join(dict.fromkeys(stage for one in compiled for stage in one.ir if stage != "cubin"))
     if not compiled:
         return found, Statement(CODE, PRESENT, f"nobody saw {kernel} compiled")
+    if told := amdgcn.resources(compiled[-1].ir.get("amdgcn", "")):
+        return found, Statement(CODE, PRESENT, f"{stages} of {kernel}: {told}")
     if tool is None:
         return found, Statement(CODE, MISSING, f"{stages} of {kernel}, but no SASS: {toolkit.missing('nvdisasm')}")
     if not any(found.values()):

@@ -18,7 +18,7 @@ from shrinkray_gpu.runner.pool import COLD, Pool, Script
 from shrinkray_gpu.runner.run import Run
 
 PRESENT, MISSING, SKIPPED = "present", "missing", "not asked"
-WANTS = ("ttir", "ttgir", "llir", "ptx", "cubin", "lines")
+WANTS = ("ttir", "ttgir", "llir", "ptx", "amdgcn", "cubin", "lines")
 """What a run must deliver for the kernel's code to be read, and for lines in what a static rule says."""
 NO_GPU = "needs the real GPU: run this where there is one, without --arch"
 

@@ -33,9 +33,13 @@ OPTIONS = {
     "enable_fp_fusion": True,
     "enable_reflect_ftz": True,
     "ptx_options": None,
+    "waves_per_eu": 0,
+    "matrix_instr_nonkdim": 0,
+    "kpack": 1,
+    "schedule_hint": "none",
 }
 """Of the many things in a kernel's metadata, those that a launch can ask for, and what says nothing."""
-_STAGES = {"cuda": 3}
+_STAGES = {"cuda": 3, "hip": 2}
 """The `num_stages` that a backend takes where nobody asks, where we know it; the trace names the backend."""
 _JIT = re.compile(r"JITFunction\(.*?([A-Za-z_]\w*)\)$")
 _CONSTEXPR = re.compile(r"constexpr\[(.*)\]$", re.DOTALL)

@@ -87,11 +87,19 @@ def offers(number: int, option: str = "", floor: int = 1) -> list[int]:
 
     >>> offers(16), offers(64, floor=16), offers(100), offers(8, option="num_warps")
     ([1, 2, 4, 8], [16, 32, 1, 2, 4, 8], [1, 2, 0, 50, 88, 97, 99], [1, 2, 4])
+    >>> offers(32, option="matrix_instr_nonkdim"), offers(3, option="waves_per_eu"), offers(2, option="kpack")
+    ([0, 4, 16], [0, 1, 2], [1])
     """
     if option in ("num_warps", "num_ctas"):
         return [power for power in (1, 2, 4) if power < number]
     if option == "num_stages":
         return list(range(1, min(number, 7)))
+    if option == "waves_per_eu":  # 0 says: as many as fit
+        return list(range(min(number, 9)))
+    if option == "matrix_instr_nonkdim":  # 0 leaves the choice to the compiler
+        return [rows for rows in (0, 4, 16, 32) if rows < number]
+    if option == "kpack":
+        return [1] if number > 1 else []
     if number <= 1:
         return [0] if number == 1 else []
     if number > FAR:

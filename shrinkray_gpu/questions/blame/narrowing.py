@@ -43,6 +43,7 @@ from shrinkray_gpu.questions.blame.of_compiler import (
     OWN_EXCEPTION,
 )
 from shrinkray_gpu.questions.blame.trials import BlameTrials
+from shrinkray_gpu.runner.inside.gpu_target import gpu_target
 from shrinkray_gpu.runner.knob_settings import KnobSetting, parse_setting
 
 ACCEPTS, REFUSES = "accepts", "refuses"
@@ -96,6 +97,8 @@ def _by_runs(
     end, device = time.monotonic() + SECONDS, seen.fault is not None and seen.fault.phase == "device"
     unaltered, begun = trials.laboratory.unaltered(SECONDS)
     names = ["num_stages=1", *(() if device and trials.seen.virtual else ("llvm=-O0", "ptxas=-O0"))]
+    if _for_amd(trials):
+        names = ["num_stages=1", "no-buffer-ops", *names[1:2]]
     ways = [(KNOB, parse_setting(name)) for name in names]
     if device and not trials.seen.virtual:
         ways += [(KNOB, parse_setting(f"TRITON_PTXAS_PATH={path}")) for path in other.ptxas.values()]
@@ -105,9 +108,15 @@ def _by_runs(
     return unaltered, found + trials.laboratory.try_all(releases, unaltered, seconds=seconds)
 
 
+def _for_amd(trials: BlameTrials) -> bool:
+    return trials.arch is not None and gpu_target(trials.arch).is_amd
+
+
 def _by_ptxas(seen: Evidence, trials: BlameTrials, other: OtherReleases) -> list[CompilerExperiment]:
     """The PTX of the run, through the ptxas at hand, the same at -O0, and others."""
     assert seen.fault is not None
+    if _for_amd(trials):
+        return []
     environment, python = trials.setup.environment, trials.setup.python
     text = (seen.ir if seen.fault.phase == "device" else trials.dumped).get("ptx", "")
     newest = toolkit.find("ptxas-blackwell", python, environment) if (trials.arch or 0) >= 100 else None

@@ -13,6 +13,8 @@ _LLIR_NOISE = re.compile(r"^\s*(?:;|source_filename\b|target \w+ =|!).*$|(?:, )?
 _PTX_NOISE = re.compile(
     r"^\s*(?://|\.loc\b|\.file\b|\.section\b|\.visible\b|\.b8\b|\.b64\b|\.target\b).*$|//.*$", re.MULTILINE
 )
+_AMDGCN_NOISE = re.compile(r"^\s*\..*$|;.*$|^\S+:.*$", re.MULTILINE)
+"""Directives, of which some name files, labels and comments."""
 _BLOCK = re.compile(r"^\s*\.section\b[^{]*\{.*?^\s*\}", re.MULTILINE | re.DOTALL)
 
 
@@ -24,6 +26,8 @@ def code(stage: str, text: str, kernel: str) -> str:
         return _unnamed(_LLIR_NOISE.sub("", text), kernel)
     if stage == "ptx":
         return re.sub(rf"\b{re.escape(kernel)}(?=_param_\d|\()", "", _PTX_NOISE.sub("", _BLOCK.sub("", text)))
+    if stage == "amdgcn":
+        return _AMDGCN_NOISE.sub("", text.partition("\n\t.section\t.rodata")[0])
     return "\n".join(_INSTRUCTION.findall(text))
 
 

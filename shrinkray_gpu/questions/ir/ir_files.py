@@ -13,7 +13,7 @@ from shrinkray_gpu.questions.ir import ir_tables
 from shrinkray_gpu.questions.ir.study import FILES, Study, StudyResult
 from shrinkray_gpu.questions.varying import RunPlace
 
-_FILES = {"cubin": "cubin", "sass": "sass", "ptx": "ptx", "llir": "ll", "ttgir": "ttgir", "ttir": "ttir"}
+_FILES = {stage: "ll" if stage == "llir" else stage for stage in FILES}
 
 
 def save(

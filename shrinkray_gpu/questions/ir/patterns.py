@@ -1,10 +1,10 @@
 """What is counted: a regex in one stage of the code, or a family that knows how a thing is spelled in each stage.
 
-The spellings were read from what Triton 3.0.0 to 3.9.0 make of the programs under studies/, for sm_90. Names that look
-right and are not are the trap: `ttng.async_tma` finds nothing up to 3.2, where the dialect is called
-`triton_nvidia_gpu`; `tt.descriptor_load` finds nothing up to 3.3, where it is `tt.experimental_descriptor_load`;
-`warp_group_dot` finds nothing up to 3.1, where it is `dot_async`; `async_tma`, `cp.async.bulk` and `UTMA` find waits,
-commits and cache flushes besides copies.
+The spellings were read from what Triton 3.0.0 to 3.9.0 make of the programs under studies/, for sm_90, and AMD's from
+what 3.7.1 makes for gfx942. Names that look right and are not are the trap: `ttng.async_tma` finds nothing up to 3.2,
+where the dialect is called `triton_nvidia_gpu`; `tt.descriptor_load` finds nothing up to 3.3, where it is
+`tt.experimental_descriptor_load`; `warp_group_dot` finds nothing up to 3.1, where it is `dot_async`; `async_tma`,
+`cp.async.bulk` and `UTMA` find waits, commits and cache flushes besides copies.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 from shrinkray_gpu.errors import UsageError
 
-STAGES = ("ttir", "ttgir", "llir", "ptx", "sass")
+STAGES = ("ttir", "ttgir", "llir", "ptx", "sass", "amdgcn")
 
 
 @dataclass(frozen=True)
@@ -53,6 +53,15 @@ FAMILIES = {
         "ttgir": r"\b(?:ttg|triton_gpu)\.async_copy_global_to_local\b",
         "ptx": r"\bcp\.async\.c[ag]\.shared\b",
         "sass": r"\bLDGSTS\b",
+    },
+    "mfma": {
+        "llir": r"\bcall [^\n]*@llvm\.amdgcn\.(?:mfma|wmma|smfmac)\b",
+        "amdgcn": r"\bv_(?:mfma|wmma|smfmac)_",
+    },
+    "buffer": {
+        "ttgir": r"\bamd(?:g|gpu)\.buffer_(?:load|store|atomic)",
+        "llir": r"\bcall [^\n]*@llvm\.amdgcn\.raw\.ptr\.buffer\.(?:load|store|atomic)",
+        "amdgcn": r"\bbuffer_(?:load|store|atomic)_",
     },
 }
 """By name, then by stage. A stage that is missing has no word of its own for it."""

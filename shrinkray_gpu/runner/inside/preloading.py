@@ -27,7 +27,7 @@ def preload(setup: Dict[str, Any]) -> Dict[str, Any]:
     if setup["arch"]:
         from . import vgpu
 
-        vgpu.before_imports()
+        vgpu.before_imports(setup["arch"])
     report = _import(setup)
     report["touched"] = device.is_initialised()
     # On a real GPU too: each child's first compile would cost 0.6 s more. One that does not answer now may do so later.

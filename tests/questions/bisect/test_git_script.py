@@ -151,7 +151,7 @@ def test_a_build_command_that_is_not_there_ends_the_bisection(tmp_path: Path) ->
     ("words", "told"),
     [
         (["--python", "/no/such/python"], "cannot run the interpreter /no/such/python"),
-        (["--arch", "sm_x"], "--arch sm_x: name an NVIDIA architecture"),
+        (["--arch", "sm_x"], "--arch sm_x: name an architecture"),
         (["--env", "NAME"], "--env NAME: write it as NAME=VALUE"),
     ],
 )

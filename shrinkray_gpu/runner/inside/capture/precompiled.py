@@ -12,7 +12,10 @@ from ..process.trouble import note_trouble
 from . import description
 from .specialisation import arguments_by_name, options, specialisation
 
-_OPTIONS = ("num_warps", "num_stages", "num_ctas", "maxnreg", "debug", "enable_fp_fusion", "launch_cooperative_grid")
+_OPTIONS = (
+    *("num_warps", "num_stages", "num_ctas", "maxnreg", "debug", "enable_fp_fusion", "launch_cooperative_grid"),
+    *("waves_per_eu", "matrix_instr_nonkdim", "kpack"),
+)
 
 
 def install(capture: Any) -> None:

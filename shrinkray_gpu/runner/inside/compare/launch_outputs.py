@@ -28,7 +28,7 @@ Record = Dict[str, Any]
 
 ROOM = 512 << 20
 """Bytes of copies kept for each stream, at most; a sixteenth of what the device has free, where that is less."""
-OPTIONS = ("num_warps", "num_stages", "num_ctas", "maxnreg")
+OPTIONS = ("num_warps", "num_stages", "num_ctas", "maxnreg", "waves_per_eu", "matrix_instr_nonkdim", "kpack")
 BENCHES = ("do_bench", "do_bench_cudagraph", "do_bench_proton")
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..gpu_target import named
 from . import binding, module_text
 from .trial import Tell
 
@@ -30,12 +31,7 @@ def run_stages(ctx: Any, text: str, order: dict[str, Any], folder: str, tell: Te
 
 def target(arch: str) -> Any:
     """`gfx942` or `sm_90` as Triton's own. Raises ValueError for what no backend of this Triton compiles for."""
-    from triton.backends.compiler import GPUTarget
-
-    if arch.startswith("gfx"):
-        made = GPUTarget("hip", arch, 32 if arch[3:5] in ("10", "11", "12") else 64)
-    else:
-        made = GPUTarget("cuda", int(arch.replace("sm_", "").rstrip("a")), 32)
+    made = named(arch).of_triton()
     _backend(made)
     return made
 

@@ -1,9 +1,10 @@
 """Knobs: the same program text, run with one thing turned at launch or while Triton compiles it.
 
     num_stages num_warps num_ctas maxnreg   options of every kernel, where `parse_options` makes them: whoever asks for
-                                            the kernel (a launch, an autotuned Config, Inductor), and however;
+    waves_per_eu matrix_instr_nonkdim kpack the kernel (a launch, an autotuned Config, Inductor), and however;
                                             num_stages also of every `tl.range` that names stages of its own
     ptxas llvm                              optimisation level, as an option or in the environment Triton reads
+    no-buffer-ops                           AMD's backend makes no buffer operations, by the environment that it reads
     skip                                    a pass of Triton's is left out (`passes`), and each kernel compiled anew
     int64                                   a product of two 32-bit integers has 64 bits, so that none overflows; on a
                                             GPU that is counted only where one would have (`overflow`)
@@ -35,10 +36,12 @@ from ..process import device, environment
 from ..process.patches import Patches
 from . import overflow, passes
 
-OPTIONS = ("num_stages", "num_warps", "num_ctas", "maxnreg")
-COMPILING = (*OPTIONS, "ptxas", "llvm", "int64", passes.KNOB)
+OPTIONS = ("num_stages", "num_warps", "num_ctas", "maxnreg", "waves_per_eu", "matrix_instr_nonkdim", "kpack")
+NO_BUFFER_OPS = "no-buffer-ops"
+COMPILING = (*OPTIONS, "ptxas", "llvm", "int64", NO_BUFFER_OPS, passes.KNOB)
 """What changes the kernels."""
 _LEVEL = re.compile(r"(?:-O|--opt-level[ =])([0-9])")
+_BUFFER_OPS = "AMDGCN_USE_BUFFER_OPS"
 _NOTE = "shrink_stages.txt"
 _PLAIN_PTXAS = "3"
 
@@ -109,6 +112,9 @@ class TurnedKnobs:
             "ptxas": "0" if _on("DISABLE_PTXAS_OPT") else "",
             "llvm": "0" if _on("DISABLE_LLVM_OPT") else "3",
         }
+        self.buffer_ops = os.environ.get(_BUFFER_OPS) != "0"
+        if NO_BUFFER_OPS in self.knobs:
+            self._setenv(_BUFFER_OPS, "0")
         if self.knobs.get("llvm") == "0":
             self._setenv("DISABLE_LLVM_OPT", "1")
         if self.knobs.get("ptxas", "0") != "0":
@@ -142,6 +148,8 @@ class TurnedKnobs:
             options = original(backend, opts, *args, **kwargs)
             changes: Dict[str, Any] = {n: v for n, v in self.options.items() if getattr(options, n, v) != v}
             turned = {*changes, *self._levels(options)}
+            if NO_BUFFER_OPS in self.knobs and self.buffer_ops and getattr(options, "backend_name", "") == "hip":
+                turned.add(NO_BUFFER_OPS)
             if "ptxas" in turned and hasattr(options, "ptx_options"):
                 rest = _LEVEL.sub("", options.ptx_options or "").strip()
                 changes["ptx_options"] = ("%s -O%s" % (rest, self.knobs["ptxas"])).strip()

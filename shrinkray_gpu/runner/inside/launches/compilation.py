@@ -15,7 +15,7 @@ _LOC_LINE = re.compile(r"^#loc.*\n?", re.MULTILINE)
 _LOC = re.compile(r' ?\bloc\((?:[^()"]|"[^"]*"|\((?:[^()"]|"[^"]*"|\((?:[^()"]|"[^"]*")*\))*\))*\)')
 _VALUE = re.compile(r"%[\w.$-]+")
 _CAST = re.compile(r"\btt\.(ptr_to_int|int_to_ptr)\b")
-_TEXTS = ("ttir", "ttgir", "llir", "ptx")
+_TEXTS = ("ttir", "ttgir", "llir", "ptx", "amdgcn")
 
 
 def is_generated(src: Any) -> bool:

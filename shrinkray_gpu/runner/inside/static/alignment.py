@@ -22,4 +22,5 @@ RULE = Rule(
     wanted="an address must be a multiple of the bytes that one instruction takes",
     examine=examine,
     asked=True,
+    cuda=True,
 )

@@ -61,7 +61,8 @@ class Rule:
     `instructions`: words of a reason, and the family of the machine instruction that such an operation becomes.
     `asked`: whether a launch is held against it only for an oracle that asks; `named`: that names it, since a program
     may break it and be none the worse. `sure`: whether a device faults each time
-    that a launch breaks it; an access just past a tensor may end in memory that the allocator holds."""
+    that a launch breaks it; an access just past a tensor may end in memory that the allocator holds. `cuda`: whether
+    only NVIDIA's hardware asks for it."""
 
     name: str
     code: int
@@ -73,3 +74,4 @@ class Rule:
     asked: bool = False
     named: bool = False
     sure: bool = True
+    cuda: bool = False

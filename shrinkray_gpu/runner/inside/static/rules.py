@@ -33,10 +33,11 @@ ASKED = "static:"
 """In a request's `wants`, before the name of a rule: launches are held against it, too."""
 
 
-def held_against(wants: Iterable[str]) -> List[Rule]:
-    """The rules that a launch is held against: those that nobody needs to ask for, and those that are wanted."""
+def held_against(wants: Iterable[str], *, cuda: bool = True) -> List[Rule]:
+    """The rules that a launch is held against: those that nobody needs to ask for, and those that are wanted; without
+    `cuda` only those that hold for every GPU."""
     named = {each[len(ASKED) :] for each in wants if each.startswith(ASKED)}
-    return [rule for rule in RULES if not rule.asked or rule.name in named]
+    return [rule for rule in RULES if (not rule.asked or rule.name in named) and (cuda or not rule.cuda)]
 
 
 def fault_text(rule: Rule, reason: str) -> str:

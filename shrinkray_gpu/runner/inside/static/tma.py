@@ -50,4 +50,5 @@ RULE = Rule(
     wanted="TMA needs a multiple of %d" % ALIGNMENT,
     examine=examine,
     instructions=(("TMA load ", "UTMALDG"), ("TMA store ", "UTMASTG")),
+    cuda=True,
 )

@@ -1,7 +1,7 @@
 """The virtual GPU: the script runs whole, on real CPU tensors that claim to be CUDA; kernels compile and are not
 launched.
 
-    before_imports()        once, in the fork server's parent, before it imports what the script does
+    before_imports(arch)    once, in the fork server's parent, before it imports what the script does
     prepare(arch)           once, thereafter: everything that each fork would pay for again
     catch_up(arch, names)   before a fork: modules that earlier ones had to import
     virtual(arch, watch)    around one candidate
@@ -21,11 +21,12 @@ import importlib.util
 import sys
 from typing import Any, Iterator, List, Optional
 
+from ..gpu_target import gpu_target
 from ..launches import launch_arguments
 from ..process import own_bug
 from ..process.own_bug import Limit
 from ..process.patches import Patches
-from . import codeless
+from . import codeless, foreign_options
 from .gpu import Gpu
 
 __all__ = ["before_imports", "catch_up", "prepare", "sticky", "undecided_launches", "virtual"]
@@ -54,6 +55,8 @@ def virtual(arch: int, watch: Any, *, machine_code: bool = True, ends: bool = Fa
         with contextlib.ExitStack() as stack:
             if importlib.util.find_spec("triton") is not None:
                 _drive(patches, gpu)
+                if gpu.target.is_amd:
+                    foreign_options.leave_out(patches)
                 if not machine_code:
                     codeless.leave(patches)
             patches.set(own_bug, "is_virtual", True)
@@ -122,12 +125,15 @@ def _triton_testing(patches: Patches, gpu: Gpu) -> None:
         )
 
 
-def before_imports() -> None:
-    """Modules that register operators with torch must find ours there, for good: the forks do not import them again."""
+def before_imports(arch: int) -> None:
+    """Modules that register operators with torch must find ours there, for good: the forks do not import them again.
+    So must those that ask at import for which vendor torch was built."""
     if importlib.util.find_spec("torch") is not None:
-        from . import operators
+        from . import cuda, operators
 
         operators.patch(Patches())
+        if gpu_target(arch).is_amd:
+            cuda.say_version(setattr, gpu_target(arch))
 
 
 def prepare(arch: int, *, operations: bool = True) -> None:

@@ -10,7 +10,7 @@ of their own.
 from __future__ import annotations
 
 import re
-from typing import Any
+from typing import Any, Callable
 
 from ..process.patches import Patches
 
@@ -21,27 +21,41 @@ _KERNELS = (
 )
 
 
+_HIP_KERNEL = re.compile(r"^define [^@\n]*\bamdgpu_kernel\b", re.MULTILINE)
+_MAKERS = {"nvidia": "make_cubin", "amd": "make_hsaco"}
+"""What makes machine code of the assembler's text, in each backend of Triton's."""
+_UNUSED = ("link_extern_libs", "optimize_module", "translate_to_mir", "dump_sched_dag")
+"""What LLVM is asked for beside that text; the last two by AMD's backend."""
+
+
 def leave(patches: Patches) -> None:
     """Leave machine code out until the patches are undone. A no-op where this Triton has another way to it."""
     from triton._C import libtriton
     from triton.backends import backends
 
     llvm: Any = getattr(libtriton, "llvm", None)
-    backend: Any = getattr(backends.get("nvidia"), "compiler", None)
-    if not all(hasattr(llvm, name) for name in ("link_extern_libs", "optimize_module", "translate_to_asm")):
+    if not all(hasattr(llvm, name) for name in (*_UNUSED[:2], "translate_to_asm")):
         return
-    if not hasattr(backend, "make_cubin") or not hasattr(backend, "hash"):
+    found: Any = [(getattr(backends.get(name), "compiler", None), maker) for name, maker in _MAKERS.items()]
+    compilers = [(one, maker) for one, maker in found if hasattr(one, maker) and hasattr(one, "hash")]
+    if not compilers:
         return
     translate = llvm.translate_to_asm
 
     def named(ir: str, *args: Any, **options: Any) -> Any:
-        """As little PTX as Triton reads: the name of the kernel."""
+        """As little text as Triton reads: the name of NVIDIA's kernel."""
+        if _HIP_KERNEL.search(ir):
+            return "; " + NOTHING
         found = next(filter(None, (kernels.findall(ir) for kernels in _KERNELS)), [])
         return ".visible .entry %s( // %s" % (found[0], NOTHING) if len(found) == 1 else translate(ir, *args, **options)
 
-    for name in ("link_extern_libs", "optimize_module"):
+    for name in filter(lambda name: hasattr(llvm, name), _UNUSED):
         patches.set(llvm, name, lambda *args, **options: None)
     patches.set(llvm, "translate_to_asm", named)
-    patches.set(backend, "make_cubin", staticmethod(lambda *args, **kwargs: NOTHING.encode()))
-    key = backend.hash
-    patches.set(backend, "hash", lambda self: "%s without machine code" % key(self))
+    for compiler, maker in compilers:
+        patches.set(compiler, maker, staticmethod(lambda *args, **kwargs: NOTHING.encode()))
+        patches.set(compiler, "hash", _keyed(compiler.hash))
+
+
+def _keyed(key: Callable[[Any], str]) -> Callable[[Any], str]:
+    return lambda self: "%s without machine code" % key(self)

@@ -7,6 +7,7 @@ from typing import Any, Callable, Dict
 
 import torch
 
+from ..gpu_target import GpuTarget
 from ..process.patches import Patches
 from . import statistics, streams
 from .function import check_ordinal
@@ -51,7 +52,7 @@ def patch(patches: Patches, gpu: Gpu) -> None:
     patches.answer(cuda, "stream", lambda s=None, *a, **k: made["StreamContext"](s))
     patches.answer(cuda, "graph_pool_handle", lambda: (0, 0))
     patches.answer(cuda, "make_graphed_callables", lambda fn, *a, **k: fn)
-    patches.set(torch.version, "cuda", torch.version.cuda or "13.0")
+    say_version(patches.set, gpu.target)
     accelerator: Any = getattr(torch, "accelerator", None)  # since 2.6
     if accelerator is not None:
         answers: Dict[str, Callable[..., Any]] = {
@@ -66,31 +67,38 @@ def patch(patches: Patches, gpu: Gpu) -> None:
                 patches.answer(accelerator, name, call)
 
 
+def say_version(put: Callable[[Any, str, Any], None], target: GpuTarget) -> None:
+    """For which runtime torch says that it was built: programs ask, many of them where they are imported."""
+    put(torch.version, "cuda", None if target.is_amd else torch.version.cuda or "13.0")
+    put(torch.version, "hip", (torch.version.hip or "7.0.0") if target.is_amd else None)
+
+
 def _nothing(*args: Any, **kwargs: Any) -> None:
     return None
 
 
 def _queries(gpu: Gpu) -> Dict[str, Callable[..., Any]]:
     c = card(gpu.arch)
-    capability = divmod(gpu.arch, 10)
+    target = gpu.target
+    capability = target.capability
     about = Properties(
         name=c.name,
         major=capability[0],
         minor=capability[1],
         total_memory=c.memory,
         multi_processor_count=c.processors,
-        warp_size=32,
+        warp_size=target.warp_size,
         max_threads_per_multi_processor=c.threads,
         max_threads_per_block=1024,
-        shared_memory_per_block=49152,
+        shared_memory_per_block=c.shared if target.is_amd else 49152,
         shared_memory_per_block_optin=c.shared,
-        shared_memory_per_multiprocessor=c.shared + 1024,
+        shared_memory_per_multiprocessor=c.shared + (0 if target.is_amd else 1024),
         regs_per_multiprocessor=65536,
         L2_cache_size=c.l2,
         clock_rate=1980000,
         memory_clock_rate=2619000,
         memory_bus_width=5120,
-        gcnArchName="",
+        gcnArchName=target.name + c.features if target.is_amd else "",
         is_integrated=0,
         is_multi_gpu_board=0,
         pci_bus_id=0,
@@ -110,9 +118,9 @@ def _queries(gpu: Gpu) -> Dict[str, Callable[..., Any]]:
         "get_device_properties": lambda *a, **k: about,
         "get_device_capability": lambda *a, **k: capability,
         "get_device_name": lambda *a, **k: c.name,
-        "get_arch_list": lambda: ["sm_%d" % gpu.arch],
+        "get_arch_list": lambda: [target.name],
         "is_bf16_supported": lambda *a, **k: gpu.arch >= 80,
-        "is_tf32_supported": lambda *a, **k: gpu.arch >= 80,
+        "is_tf32_supported": lambda *a, **k: gpu.arch >= 80 and not target.is_amd,
         "can_device_access_peer": lambda *a: False,
         "is_current_stream_capturing": lambda: gpu.capture is not None,
         "cudart": lambda: types.SimpleNamespace(cudaProfilerStart=lambda: 0, cudaProfilerStop=lambda: 0),

@@ -8,7 +8,8 @@ from __future__ import annotations
 import re
 from typing import Any, Callable, Dict, Sequence
 
-from . import cubin, launcher
+from ..gpu_target import gpu_target
+from . import cubin, hsaco, launcher
 from .properties import card
 
 
@@ -16,15 +17,18 @@ class _Utils:
     """What the compiled C module of the real driver offers."""
 
     def __init__(self, arch: int, version: "tuple[int, ...]") -> None:
-        self._card = card(arch)
+        self._card, self._target = card(arch), gpu_target(arch)
         self._more = (1024,) if version >= (3, 4) else ()  # 3.4 added the thread limit
 
-    def get_device_properties(self, device: int) -> Dict[str, int]:
+    def get_device_properties(self, device: int) -> Dict[str, Any]:
         return {
             "max_shared_mem": self._card.shared,
             "max_num_regs": 65536,
             "multiprocessor_count": self._card.processors,
-            "warpSize": 32,
+            "warpSize": self._target.warp_size,
+            "arch": self._target.name,  # this and what follows is asked of AMD's
+            "max_threads_per_sm": self._card.threads,
+            "cooperativeLaunch": 1,
             "sm_clock_rate": 1980000,
             "mem_clock_rate": 2619000,
             "mem_bus_width": 5120,
@@ -32,7 +36,7 @@ class _Utils:
 
     def load_binary(self, name: str, binary: Any, *args: Any) -> "tuple[int, ...]":
         """Module, function, registers, spilled words."""
-        registers, local = cubin.resources(binary, name)
+        registers, local = (hsaco if self._target.is_amd else cubin).resources(binary, name)
         return (0, 0, registers, local // 4, *self._more)
 
     def unload_module(self, *args: Any) -> None:
@@ -52,13 +56,12 @@ class _Utils:
 
 
 class VirtualDriver:
-    binary_ext = "cubin"
-
     def __init__(self, arch: int, device: Any) -> None:
         """`device` takes the launches: a `launcher.Device`."""
         import triton
 
-        self.arch = arch
+        self.target = gpu_target(arch)
+        self.binary_ext = "hsaco" if self.target.is_amd else "cubin"
         self.device = device
         self.utils = _Utils(arch, tuple(int(x) for x in re.findall(r"\d+", triton.__version__)[:2]))
 
@@ -67,9 +70,7 @@ class VirtualDriver:
         return True
 
     def get_current_target(self) -> Any:
-        from triton.backends.compiler import GPUTarget
-
-        return GPUTarget("cuda", self.arch, 32)
+        return self.target.of_triton()
 
     def get_current_device(self, *args: Any) -> int:
         return 0
@@ -82,7 +83,7 @@ class VirtualDriver:
     get_empty_cache_for_benchmark = clear_cache = set_current_device
 
     def get_device_capability(self, device: Any = 0) -> "tuple[int, int]":
-        return divmod(self.arch, 10)
+        return self.target.capability
 
     def get_device_interface(self) -> Any:
         import torch

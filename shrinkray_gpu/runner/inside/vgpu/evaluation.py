@@ -18,7 +18,7 @@ from ..evaluator.launch import LaunchedKernel
 from ..evaluator.memory import Buffer, Described
 from ..launches.kernelline import lines_before
 from ..launches.launch_log import NOT_FOLLOWED, Record
-from ..static import rules, stores
+from ..static import stores
 from ..static.cause import Evaluation
 from ..static.rule import LaunchFacts, RuleFinding
 from .claims import Claims
@@ -93,7 +93,7 @@ class Evaluations:
         found = self._known[key]
         if launch.later is not None:
             found = _overwritten(found, record, launch.later)
-        if any(rule.asked for rule in rules.held_against(self.gpu.watch.wants)):  # else it is about another fault
+        if any(rule.asked for rule in self.gpu.rules()):  # else it is about another fault
             told = [asdict(cause) for cause in found.causes]
             record["causes"] += [cause for cause in told if cause not in record["causes"]]
             if record["unfollowed"] in ("", NOT_FOLLOWED):

@@ -10,6 +10,7 @@ from __future__ import annotations
 import sys
 from typing import Any, Dict, List, Optional, Tuple
 
+from ..gpu_target import gpu_target
 from ..static import rules
 from ..static.rule import Rule
 
@@ -22,6 +23,7 @@ class Gpu:
     def __init__(self, arch: int, watch: Any, claims: Any = None, *, ends: bool = False) -> None:
         """`ends`: whether somebody calls `end`."""
         self.arch = arch
+        self.target = gpu_target(arch)
         self._ends = ends
         self.watch = watch
         self.claims = claims
@@ -42,6 +44,10 @@ class Gpu:
         self.copies: Any = None  # `pinned_copies.PinnedCopies`, where there is torch
         self.worked: List[str] = []  # what torch had the device do that takes long, since the host waited for it
 
+    def rules(self) -> List[Rule]:
+        """Those that a launch is held against."""
+        return rules.held_against(self.watch.wants, cuda=not self.target.is_amd)
+
     def fault(self, rule: Rule, reason: str, launch: Dict[str, Any], *, late: bool = False) -> None:
         """A launch breaks this rule; nobody knows yet. One that goes into a graph does so at each replay, whatever
         was waited for in between. `late`: only where the device is, so that the program goes on as one that is not
@@ -60,7 +66,7 @@ class Gpu:
         """The host waits for the device, and learns what became of its launches. `before`: of the copies from pinned
         memory only those whose number is less are sure to be done."""
         if self.capture is not None:
-            raise accelerator_error("CUDA error: operation not permitted when stream is capturing")
+            raise accelerator_error(self.target.runtime + " error: operation not permitted when stream is capturing")
         if self.copies:
             self.copies.wait(before)
         self.watch.sync()
@@ -91,7 +97,7 @@ class Gpu:
     def check(self) -> None:
         """Any call to a device in a sticky error fails with that error."""
         if self.broken is not None:
-            raise accelerator_error("CUDA error: " + self.error)
+            raise accelerator_error("%s error: %s" % (self.target.runtime, self.error))
 
     @property
     def sticky(self) -> int:

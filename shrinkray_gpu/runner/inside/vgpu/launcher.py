@@ -19,7 +19,7 @@ from .evaluation import Evaluations, parameters, tensor_of
 from .gpu import Gpu
 from .pinned_copies import Later
 
-_LIMITS = (2**31 - 1, 65535, 65535)  # CUDA's largest grid
+_LIMITS = (2**31 - 1, 65535, 65535)  # CUDA's largest grid, and HIP's or less
 
 
 def launcher(gpu: Gpu, src: Any, metadata: Any) -> Callable[..., None]:
@@ -31,7 +31,7 @@ def launcher(gpu: Gpu, src: Any, metadata: Any) -> Callable[..., None]:
     ) -> None:
         gpu.watch.awaited = None
         if gpu.sticky:
-            raise RuntimeError("Triton Error [CUDA]: " + gpu.error)
+            raise _error(gpu, gpu.error)
         grid = (int(x), int(y), int(z))
         blocks = grid[0] * grid[1] * grid[2]
         _scratch(gpu, metadata, blocks, stream)
@@ -39,7 +39,7 @@ def launcher(gpu: Gpu, src: Any, metadata: Any) -> Callable[..., None]:
         for kind, value in given:
             _accessible(gpu, kind, value)
         if any(n < 0 or n > limit for n, limit in zip(grid, _LIMITS)):
-            raise RuntimeError("Triton Error [CUDA]: invalid argument")
+            raise _error(gpu, "invalid argument")
         if enter is not None:
             enter(about)
         if blocks:
@@ -76,7 +76,7 @@ def _judge(gpu: Gpu, grid: Tuple[int, int, int], given: List[Tuple[Any, Any]]) -
 
 def _is_condemned(gpu: Gpu, kernel: Any, record: Record, facts: LaunchFacts, *, late: bool = False) -> bool:
     """Whether a launch breaks a rule; if `late`, by what the host overwrote."""
-    held = rules.held_against(gpu.watch.wants)
+    held = gpu.rules()
     return any(_condemned(gpu, rule, rule.examine(facts), facts, kernel, record, late) for rule in held)
 
 
@@ -156,7 +156,8 @@ def _scratch(gpu: Gpu, metadata: Any, blocks: int, stream: Any) -> None:
     if given is None or isinstance(given, int):
         # The kernel writes its descriptors to wherever that is: null, or an address that nobody holds memory behind.
         if blocks:
-            raise _illegal("the allocator returned %s instead of a tensor" % (given if given is None else "an int"))
+            what = "None" if given is None else "an int"
+            raise _illegal(gpu, "the allocator returned %s instead of a tensor" % what)
         return
     _accessible(gpu, "*i8", given)
     tensor = tensor_of(given)
@@ -164,13 +165,17 @@ def _scratch(gpu: Gpu, metadata: Any, blocks: int, stream: Any) -> None:
         return
     [buffer] = parameters(None, [("*i8", tensor)])
     if buffer.size - buffer.at < wanted:
-        raise _illegal("the allocator returned too little")
+        raise _illegal(gpu, "the allocator returned too little")
     if buffer.at % getattr(metadata, "global_scratch_align", 128):
-        raise _illegal("the allocator returned a view that starts off its alignment")
+        raise _illegal(gpu, "the allocator returned a view that starts off its alignment")
 
 
-def _illegal(why: str) -> Exception:
-    return RuntimeError("Triton Error [CUDA]: an illegal memory access was encountered (%s)" % why)
+def _illegal(gpu: Gpu, why: str) -> Exception:
+    return _error(gpu, "an illegal memory access was encountered (%s)" % why)
+
+
+def _error(gpu: Gpu, words: str) -> Exception:
+    return RuntimeError("Triton Error [%s]: %s" % (gpu.target.runtime, words))
 
 
 def _runtime(kind: Any, value: Any) -> Iterator[Tuple[Any, Any]]:
