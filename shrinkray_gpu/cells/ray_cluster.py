@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import os
+import re
 import socket
 import tempfile
 import time
@@ -26,6 +27,8 @@ TRIES_AGAIN = 5
 """How often a cell begins anew on another host, after one was lost."""
 OPEN_PLACES = 2
 """Places whose lanes a worker process keeps: each is a process with torch, or several."""
+ANSWER = 10.0
+"""Seconds for the cluster's address to answer."""
 LOOK = 5.0
 """Seconds between two looks at which nodes are there."""
 _KIND = "accelerator_type:"
@@ -43,7 +46,8 @@ class RayCluster:
             raise UsageError(
                 "--ray needs Ray, of the cluster's own version: pip install 'shrinkray-gpu[ray]'"
             ) from error
-        self._ray, self._say = ray, say
+        self.address, self._ray, self._say = address, ray, say
+        _reach(address)
         shipped = str(Path(__file__).parents[1])
         try:
             ray.init(address, runtime_env={"py_modules": [shipped]}, log_to_driver=False, logging_level=logging.ERROR)
@@ -142,6 +146,16 @@ class RayCluster:
 
     def _alive(self) -> dict[str, Any]:
         return {node["NodeID"]: node for node in self._ray.nodes() if node["Alive"]}
+
+
+def _reach(address: str) -> None:
+    """Raises UsageError where nobody listens there: Ray itself would try for minutes."""
+    found = re.fullmatch(r"(?:ray://)?\[?([^\[\]/]+)\]?:(\d+)", address)
+    if found:
+        try:
+            socket.create_connection((found[1], int(found[2])), timeout=ANSWER).close()
+        except (OSError, OverflowError) as error:
+            raise UsageError(f"--ray {address}: nobody answers there ({error}). See what ray status says") from error
 
 
 # In a worker process of Ray's
