@@ -1,7 +1,6 @@
 """The engine of a Ray cluster: a task a cell. Ray ships code and files, chooses the node, and tries again what is lost.
 
-A worker process of Ray's keeps its lanes for the next cell of the same place. A task that finds its GPU sick tells, and
-then holds the GPU until all is over, so that Ray gives it to no other cell.
+A task that finds its GPU sick tells, and then holds the GPU until all is over, so that Ray gives it to no other cell.
 """
 
 from __future__ import annotations
@@ -10,23 +9,19 @@ import logging
 import os
 import re
 import socket
-import tempfile
-import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, redirect_stdout
 from pathlib import Path
 from typing import Any
 
-from shrinkray_gpu.cells.cell import SICK, Cell, OpenLanes, Row, row_of
+from shrinkray_gpu.cells import ray_worker
+from shrinkray_gpu.cells.cell import SICK, Cell, Row
 from shrinkray_gpu.errors import ShrinkError, SickDevice, UsageError
 
 Say = Callable[[str], None]
-Files = Mapping[str, bytes]
-"""Those below a folder, by their paths in it."""
 TRIES_AGAIN = 5
 """How often a cell begins anew on another host, after one was lost."""
-OPEN_PLACES = 2
-"""Places whose lanes a worker process keeps: each is a process with torch, or several."""
 ANSWER = 10.0
 """Seconds for the cluster's address to answer."""
 LOOK = 5.0
@@ -48,31 +43,37 @@ class RayCluster:
             ) from error
         self.address, self._ray, self._say = address, ray, say
         _reach(address)
+        self._ends = ExitStack()
+        # A thread of Ray's prints what happens to nodes to stdout, where a reader expects one JSON object.
+        self._ends.enter_context(redirect_stdout(self._ends.enter_context(open(os.devnull, "w"))))
         shipped = str(Path(__file__).parents[1])
         try:
             ray.init(address, runtime_env={"py_modules": [shipped]}, log_to_driver=False, logging_level=logging.ERROR)
         except Exception as error:  # whatever it is, of a dozen types
+            self._ends.close()
             said = str(error).strip().splitlines() or [type(error).__name__]
             raise UsageError(f"--ray {address}: there is no cluster to work with: {said[0]}") from error
+        self._ends.callback(ray.shutdown)
         self._nodes = self._alive()
         self._held: Counter[str] = Counter()
         """Sick GPUs, by what their cells need."""
         say(f"on {len(self._nodes)} node{'s' * (len(self._nodes) != 1)} of the Ray cluster {address} ...")
 
     def close(self) -> None:
-        self._ray.shutdown()
+        self._ends.close()
 
     def run(self, cells: Sequence[Cell[Any]]) -> Iterator[tuple[int, Row]]:
         """Raises SickDevice where no healthy GPU is left, and ShrinkError where a node cannot open a place."""
         files: dict[Path, Any] = {}
         for cell in cells:
             if cell.files is not None and cell.files not in files:
-                files[cell.files] = self._ray.put(_packed(cell.files))
+                files[cell.files] = self._ray.put(ray_worker.packed(cell.files))
         self._tell_what_is_missing(cells)
 
         def begun(index: int) -> Any:
             cell = cells[index]
-            return self._ray.remote(_rows).options(**self._options(cell)).remote(cell, files.get(cell.files or Path()))
+            task = self._ray.remote(ray_worker.rows).options(**self._options(cell))
+            return task.remote(cell, files.get(cell.files or Path()))
 
         pending = {begun(index): index for index in range(len(cells))}
         holding = []
@@ -156,41 +157,3 @@ def _reach(address: str) -> None:
             socket.create_connection((found[1], int(found[2])), timeout=ANSWER).close()
         except (OSError, OverflowError) as error:
             raise UsageError(f"--ray {address}: nobody answers there ({error}). See what ray status says") from error
-
-
-# In a worker process of Ray's
-
-_LANES = OpenLanes(1, OPEN_PLACES)
-_FOLDERS: dict[Path, Path] = {}
-"""Where the files of earlier cells are, by the folder that they were in."""
-
-
-def _rows(cell: Cell[Any], files: Files | None) -> Iterator[Row]:
-    """The row of a cell, and no end where the device is sick."""
-    if files is not None and cell.files is not None:
-        cell = cell.moved(_unpacked(cell.files, files))
-    try:
-        lanes = _LANES.of(cell, os.environ.get("CUDA_VISIBLE_DEVICES"))
-    except ShrinkError as error:
-        raise type(error)(f"{socket.gethostname()}: {error}") from error
-    row = row_of(cell, lanes)
-    yield row
-    if SICK in row:
-        while True:
-            time.sleep(60)
-
-
-def _packed(folder: Path) -> Files:
-    found = (path for path in folder.rglob("*") if path.is_file() and "__pycache__" not in path.parts)
-    return {str(path.relative_to(folder)): path.read_bytes() for path in found}
-
-
-def _unpacked(folder: Path, files: Files) -> Path:
-    """A folder of the same name with these files."""
-    if folder not in _FOLDERS:
-        made = Path(tempfile.mkdtemp(prefix="shrink-cells-")) / folder.absolute().name
-        for name, data in files.items():
-            (made / name).parent.mkdir(parents=True, exist_ok=True)
-            (made / name).write_bytes(data)
-        _FOLDERS[folder] = made
-    return _FOLDERS[folder]

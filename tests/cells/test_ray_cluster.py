@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 import os
+import re
+import signal
+import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import closing
@@ -15,6 +19,8 @@ from shrinkray_gpu.cells.ray_cluster import RayCluster
 from shrinkray_gpu.cells.this_machine import ThisMachine
 from shrinkray_gpu.errors import SickDevice, UsageError
 from tests.cells.toys import ToyCell
+from tests.corpus.making import write
+from tests.e2e.command import shrinking
 
 pytest.importorskip("ray", reason="needs Ray: pip install 'shrinkray-gpu[ray]'")
 pytestmark = [pytest.mark.timeout(300), pytest.mark.slow]
@@ -83,15 +89,17 @@ def test_a_worker_that_dies_costs_time_only(engine: RayCluster, tmp_path: Path) 
     assert says(list(engine.run(cells))) == {0: "a", 1: "b", 2: "c"} and (tmp_path / "killed").exists()
 
 
-def test_a_node_that_is_lost_costs_time_only(cluster: Any, engine: RayCluster, told: list[str]) -> None:
+def test_a_node_that_is_lost_costs_time_only(cluster: Any, capsys: pytest.CaptureFixture[str]) -> None:
     third = cluster.add_node(num_cpus=1, env_vars={"TOY_NODE": "third"}, **SMALL)
     rows = []
-    for number, row in enumerate(engine.run([ToyCell(str(number), sleeps=0.3) for number in range(30)])):
-        rows.append(row)
-        if number == 9:
-            cluster.remove_node(third, allow_graceful=False)
+    with closing(RayCluster(cluster.address, say=lambda text: None)) as engine:
+        for number, row in enumerate(engine.run([ToyCell(str(number), sleeps=0.3) for number in range(30)])):
+            rows.append(row)
+            if number == 9:
+                cluster.remove_node(third, allow_graceful=False)
     assert says(rows) == {number: str(number) for number in range(30)}
     assert "third" in {row["node"] for _, row in rows}
+    assert capsys.readouterr().out == "", "what Ray says of nodes is no answer"
 
 
 def test_a_sick_gpu_gets_no_more_cells(cluster: Any, engine: RayCluster, told: list[str]) -> None:
@@ -129,6 +137,32 @@ def test_what_nobody_has_waits_and_is_told(engine: RayCluster, told: list[str]) 
     assert next(rows)[1]["says"] == "a" and time.monotonic() - began < 60
     assert told[-1] == "no node of the cluster has tpu now: its cells wait until one comes (Ctrl-C ends it)"
     rows.close()
+
+
+def test_a_replay_through_ray_and_ctrl_c(cluster: Any, tmp_path: Path) -> None:
+    """Two cases end, in lanes of a node, and two would sleep longer than the test has patience."""
+    write(tmp_path / "corpus", "early")
+    write(tmp_path / "corpus", "fine", "print('fine')\n", expect={">=3": "fixed"})
+    for name in ("sleeps", "waits"):
+        write(tmp_path / "corpus", name, "import time\ntime.sleep(1000)\n", timeout=1000)
+    temporary = Path(tempfile.gettempdir())
+    before = {*temporary.glob("shrink-worker-*")}
+    words = ("replay", "--arch", "sm_90", "--ray", cluster.address)
+    with shrinking(*words, cwd=tmp_path) as process:
+        assert process.stderr is not None
+        lines = list(itertools.islice(process.stderr, 3))
+        process.send_signal(signal.SIGINT)
+        rest = process.communicate(timeout=100)[1]
+    assert re.match(r"on \d nodes of the Ray cluster", lines[0]), lines
+    assert sorted(line.partition(":")[0].strip() for line in lines[1:]) == ["early", "fine"]
+    assert process.returncode == 130 and "shrink: interrupted; nothing was written" in rest
+    assert "Traceback" not in rest, rest
+    with closing(RayCluster(cluster.address, say=print)) as engine:
+        assert len(list(engine.run([ToyCell("a"), ToyCell("b", by_itself=True)]))) == 2  # the cores are free again
+    deadline = time.monotonic() + 60
+    while left := {*temporary.glob("shrink-worker-*")} - before:
+        assert time.monotonic() < deadline, left
+        time.sleep(0.5)
 
 
 def test_no_cluster_there() -> None:
