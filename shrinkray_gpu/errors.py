@@ -50,6 +50,10 @@ class LanesLost(ShrinkError):
     """Nothing that is run answers any more."""
 
 
+class SickDevice(ShrinkError):
+    """A GPU fails whatever runs on it."""
+
+
 class FolderGone(ShrinkError):
     """The folder of a reduction, or its journal, was deleted while it ran."""
 

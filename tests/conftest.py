@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-from shrinkray_gpu.corpus.replay import Replayer
+from shrinkray_gpu.corpus.replayer import Replayer
 
 # Several tests at once on two cores: how long an example took says nothing. And the same examples each time: what fails
 # is then what a change broke. `--hypothesis-profile search` draws new ones.

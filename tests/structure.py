@@ -31,7 +31,7 @@ FLOORS = (
     ("passes",),
     ("source",),
     ("reduction",),
-    ("oracle",),
+    ("oracle", "cells"),
     ("runner",),
     ("runner.inside", "device", "language"),
     ("errors", "events"),

@@ -14,7 +14,7 @@ from types import ModuleType
 import pytest
 
 from shrinkray_gpu.corpus.expectation import Status
-from shrinkray_gpu.corpus.replay import Replayer
+from shrinkray_gpu.corpus.replayer import Replayer
 from shrinkray_gpu.oracle import all_of, parse
 from shrinkray_gpu.reduction.size import tokens
 from tests.corpus.fixes import Mechanism, benchmarks

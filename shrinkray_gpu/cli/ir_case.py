@@ -35,9 +35,16 @@ _OF_PROGRAMS = (
     "resume", "cwd", "writable", "sandbox", "jobs", "timeout", "final_runs",
 )  # fmt: skip
 """Options of a reduction of a program that say nothing of IR."""
-_OF_CORPORA = ("bisected", "names", "runs", "junit", "html", "sandbox")
+_OF_CORPORA = ("bisected", "names", "runs", "junit", "html", "sandbox", "ray", "accelerators", "shard")
 """Options of a replay of cases that say nothing of a file."""
-_TYPED = {"controls": "control", "skip": "skip-pass", "zipped": "zip", "bisected": "bisect", "names": "case"}
+_TYPED = {
+    "controls": "control",
+    "skip": "skip-pass",
+    "zipped": "zip",
+    "bisected": "bisect",
+    "names": "case",
+    "accelerators": "accelerator",
+}
 """How an option is written, where its parameter has another name."""
 _SETTING = re.compile(r"(\w+)=(-?\d+|true|false)")
 _VALUES = {"true": True, "false": False}

@@ -21,7 +21,6 @@ from shrinkray_gpu.cli import pytest_shrink
 if TYPE_CHECKING:
     from shrinkray_gpu.corpus.case import Case
     from shrinkray_gpu.corpus.expectation import CaseOutcome
-    from shrinkray_gpu.corpus.replay import Replayer
 
 FILE = "case.toml"
 _REPLAYED = pytest.StashKey["_Session"]()
@@ -122,49 +121,37 @@ class _Session:
     cases will be its own, so there each is replayed when it comes, in lanes that are kept for the next."""
 
     def __init__(self, session: pytest.Session) -> None:
+        from shrinkray_gpu.cells.this_machine import ThisMachine
+
         self.items = [item for item in session.items if isinstance(item, CaseItem)]
         self.config = session.config
         self.spread = hasattr(session.config, "workerinput")
+        self.machine = ThisMachine(1 if self.spread else None)
         self.known: dict[Path, CaseOutcome] = {}
-        self.replayer: Replayer | None = None
         self.failed: Exception | None = None
 
     def outcome(self, item: CaseItem) -> CaseOutcome:
         if self.failed is not None:
             raise self.failed
         try:
-            if self.spread:
-                return self._lanes().outcome(item.case, self.config.getoption("--corpus-runs"))
-            return (self.known or self._together())[item.path]
+            if item.path not in self.known:
+                self._replay([item] if self.spread else self.items)
         except Exception as error:
             self.failed = error
             raise
+        return self.known[item.path]
 
     def close(self) -> None:
-        if self.replayer is not None:
-            self.replayer.close()
+        self.machine.close()
 
-    def _together(self) -> dict[Path, CaseOutcome]:
-        from shrinkray_gpu.corpus.replay import replay
-
-        cases = [item.case for item in self.items]
-        outcomes = replay(cases, runs=self.config.getoption("--corpus-runs"), **self._where())
-        self.known = {item.path: outcome for item, outcome in zip(self.items, outcomes)}
-        return self.known
-
-    def _lanes(self) -> Replayer:
-        from shrinkray_gpu.corpus.replay import Replayer
-
-        if self.replayer is None:
-            self.replayer = Replayer(jobs=1, **self._where())
-        return self.replayer
-
-    def _where(self) -> dict[str, Any]:
+    def _replay(self, items: list[CaseItem]) -> None:
         from shrinkray_gpu.cli.words import architecture
+        from shrinkray_gpu.corpus.case_cells import CaseCell, ReplayPlace
+        from shrinkray_gpu.corpus.replay import outcomes_of
         from shrinkray_gpu.runner.interpreter import interpreter_path
 
-        python = self.config.getoption("--corpus-python")
-        return {
-            "python": interpreter_path(python) if python else sys.executable,
-            "arch": architecture(self.config.getoption("--corpus-arch")),
-        }
+        option = self.config.getoption
+        python = interpreter_path(option("--corpus-python")) if option("--corpus-python") else sys.executable
+        place = ReplayPlace(python, architecture(option("--corpus-arch")))
+        outcomes = outcomes_of([CaseCell(item.case, place, option("--corpus-runs")) for item in items], self.machine)
+        self.known.update((item.path, outcome) for item, outcome in zip(items, outcomes))

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import os
+import socket
 import sys
 from collections.abc import Callable, Mapping
-from dataclasses import asdict
+from contextlib import closing
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
 import click
 
-from shrinkray_gpu.cli import project_settings, sandbox
+from shrinkray_gpu.cli import engines, project_settings, sandbox
 from shrinkray_gpu.cli.words import (
     CONTEXT,
     OneLineComplaints,
@@ -25,16 +27,20 @@ from shrinkray_gpu.cli.words import (
 from shrinkray_gpu.corpus import environments, replay_tables
 from shrinkray_gpu.corpus.bisection import bisect
 from shrinkray_gpu.corpus.case import cases
+from shrinkray_gpu.corpus.case_cells import CaseCell, ReplayPlace
 from shrinkray_gpu.corpus.expectation import CaseOutcome
-from shrinkray_gpu.corpus.replay import replay
+from shrinkray_gpu.corpus.replay import by_environment, outcomes_of
+from shrinkray_gpu.corpus.shared_replay import merged, shard_json
 from shrinkray_gpu.errors import UsageError
 from shrinkray_gpu.intermediate.ir_file import holds_ir
 from shrinkray_gpu.runner.interpreter import interpreter_path
 from shrinkray_gpu.runner.sandbox import SandboxPlaces
 
+CORPUS = Path("corpus")
+
 
 @click.command("shrink replay", cls=OneLineComplaints, context_settings=CONTEXT)
-@click.argument("corpus", type=click.Path(path_type=Path), default=Path("corpus"))
+@click.argument("paths", nargs=-1, type=click.Path(path_type=Path), metavar="[CORPUS]")
 @click.option("--case", "names", multiple=True, metavar="NAME", help="This case only; repeatable.")
 @click.option(
     "--arch",
@@ -53,17 +59,34 @@ from shrinkray_gpu.runner.sandbox import SandboxPlaces
 @click.option("--runs", type=click.IntRange(1), metavar="N", help="Runs of each case, instead of what it asks for.")
 @click.option("--jobs", type=click.IntRange(1), metavar="N", help="Cases at a time. Default: one a core, 8 at most.")
 @click.option("--env", multiple=True, metavar="K=V", help="Environment variable for all cases; repeatable.")
+@engines.ray_option
+@click.option(
+    "--accelerator",
+    "accelerators",
+    multiple=True,
+    metavar="TYPE",
+    help="With --ray: on GPUs of this type, as Ray names it (H100); repeatable, a column each.",
+)
+@engines.shard_option
+@click.option("--merge", "merges", is_flag=True, help="Run nothing: the outcomes in FILES of --json as one replay.")
 @sandbox.option
 @click.option("--json", "as_json", is_flag=True, help="Print everything as JSON, and nothing else.")
 @click.option("--junit", type=click.Path(path_type=Path, dir_okay=False), help="Write JUnit XML there.")
 @click.option("--html", type=click.Path(path_type=Path, dir_okay=False), help="Write a page there.")
 @click.pass_obj
-def replay_command(words: tuple[str, ...], /, corpus: Path, **given: Any) -> None:
+def replay_command(words: tuple[str, ...], /, paths: tuple[Path, ...], **given: Any) -> None:
     """Run every case of CORPUS (default: ./corpus) that can run here, and tell what each does now: still faults, fixed,
     changed fault, flaky, or why it cannot run. CORPUS may be a file of IR that `shrink` wrote: its passes run again.
 
+    `shrink replay [CORPUS] --merge FILES...` runs nothing: it makes one answer of what several machines wrote.
+
     Exit codes: 0 all is as the cases expect, 1 something changed, 2 usage, or not one case can run here.
     """
+    if given["merges"]:
+        sys.exit(_merge(paths, given))
+    if len(paths) > 1:
+        raise UsageError(f"one corpus at a time, not {len(paths)}; what several machines wrote is read with --merge")
+    corpus = paths[0] if paths else CORPUS
     if corpus.is_file() and holds_ir(corpus):
         from shrinkray_gpu.cli.ir_case import replay_case
 
@@ -86,16 +109,14 @@ def _replay(corpus: Path, given: dict[str, Any], words: tuple[str, ...]) -> int:
         say(f"  {_line(outcome)}")
 
     arch, environment = architecture(given["arch"]), settings(given["env"])
-    for path in (given["junit"], given["html"]):
-        if path is not None and not os.access(path.absolute().parent, os.W_OK):
-            raise UsageError(f"cannot write {path}: {path.parent} is no folder that can be written. Choose another")
-    pythons = [interpreter_path(python) for python in dict.fromkeys(given["pythons"])]
-    pythons = pythons or [chosen_python(None, corpus, say)]
-    tritons = releases(given["tritons"])
+    _check_written(given)
+    tritons, shard = releases(given["tritons"]), engines.shard_of(given)
+    pythons = _pythons(corpus, given, say)
     if len(pythons) > 1 and (tritons or given["bisected"]):
         raise UsageError("another Triton is installed beside one interpreter: give --python once")
     if given["bisected"] and "sandbox" in project_settings.taken():
         given = {**given, "sandbox": None}
+    _check_engine(given)
     if given["sandbox"] is not None:
         if given["bisected"]:
             raise UsageError("--bisect installs releases on its way, and --sandbox has no network: leave one out")
@@ -113,31 +134,76 @@ def _replay(corpus: Path, given: dict[str, Any], words: tuple[str, ...]) -> int:
         else:
             click.echo("\n".join(map(str, steps)))
         return 0
-    chosen_cases = cases(corpus, given["names"])
-    if tritons:
-        pythons = [environments.with_triton(version, python=pythons[0], say=say) for version in tritons]
-    matrix: dict[str, list[CaseOutcome]] = {}
-    for python in pythons:
-        outcomes = replay(
-            chosen_cases, python=python, arch=arch, jobs=given["jobs"], runs=given["runs"], environment=environment,
-            say=say, done=tell,
-        )  # fmt: skip
-        name = outcomes[0].environment
-        matrix[name if name not in matrix else f"{name} ({python})"] = outcomes
-    say.close()
-    if given["as_json"]:
-        print_answer(replay_tables.to_json(matrix))
+    place = ReplayPlace(arch=arch, environment=tuple(sorted(environment.items())))
+    places = [replace(place, python=python) for python in pythons]
+    places = [replace(each, triton=version) for each in places for version in tritons or ("",)]
+    places = [replace(each, accelerator=kind) for each in places for kind in given["accelerators"] or ("",)]
+    every = [CaseCell(case, each, given["runs"]) for each in places for case in cases(corpus, given["names"])]
+    cells = shard.of(every) if shard else every
+    if given["ray"] is None:
+        here = {each: each.installed(say) for each in dict.fromkeys(cell.where for cell in cells)}
+        run = [replace(cell, where=here[cell.where]) for cell in cells]
     else:
+        run = cells
+    with closing(engines.engine_of(given, say)) as engine:
+        outcomes = outcomes_of(run, engine, done=tell)
+    say.close()
+    matrix = by_environment(cells, outcomes)
+    if shard and given["as_json"]:
+        print_answer(shard_json(shard, every, cells, outcomes))
+    return _answer(matrix, given, part=shard is not None)
+
+
+def _merge(paths: tuple[Path, ...], given: Mapping[str, Any]) -> int:
+    folders = [path for path in paths if path.is_dir()]
+    files = [path for path in paths if path not in folders]
+    if not files or len(folders) > 1:
+        raise UsageError("what is merged? Usage: shrink replay [CORPUS] --merge FILES..., which --json wrote")
+    _check_written(given)
+    return _answer(merged(files, cases(folders[0] if folders else CORPUS)), given)
+
+
+def _answer(matrix: replay_tables.OutcomeMatrix, given: Mapping[str, Any], *, part: bool = False) -> int:
+    """Tell and write all of it. `part`: of a shard, whose JSON is told already."""
+    if not given["as_json"]:
         click.echo(replay_tables.table(matrix))
         click.echo(f"\n{replay_tables.summary(matrix)}")
+    elif not part:
+        print_answer(replay_tables.to_json(matrix))
     _write(given["junit"], replay_tables.junit, matrix)
     _write(given["html"], replay_tables.html, matrix)
-    if replay_tables.nothing_ran(matrix):
+    if not part and replay_tables.nothing_ran(matrix):
         raise UsageError("not one case can run here, so nothing was checked; each says above what it lacks")
     changed = replay_tables.changes(matrix)
     if not given["as_json"]:
         click.echo("\n".join(["not as expected:", *changed] if changed else ["all is as expected"]))
     return 1 if changed else 0
+
+
+def _pythons(corpus: Path, given: Mapping[str, Any], say: Callable[[str], None]) -> list[str]:
+    """The interpreters; those of a cluster by their paths there."""
+    asked = list(dict.fromkeys(given["pythons"]))
+    if given["ray"] is not None:
+        return asked or [""]
+    return [interpreter_path(python) for python in asked] or [chosen_python(None, corpus, say)]
+
+
+def _check_written(given: Mapping[str, Any]) -> None:
+    """Raises UsageError, before anything is run, where a file cannot be written."""
+    for path in (given["junit"], given["html"]):
+        if path is not None and not os.access(path.absolute().parent, os.W_OK):
+            raise UsageError(f"cannot write {path}: {path.parent} is no folder that can be written. Choose another")
+
+
+def _check_engine(given: Mapping[str, Any]) -> None:
+    """Raises UsageError for options that do not go together."""
+    if given["accelerators"] and given["ray"] is None:
+        raise UsageError("--accelerator chooses among the machines of --ray: give that, too, or leave it out")
+    for option in ("bisected", "sandbox"):
+        if given[option] is not None and given["ray"] is not None:
+            raise UsageError(f"--{option.replace('ed', '')} is for this machine: leave out --ray")
+    if given["bisected"] and given["shard"]:
+        raise UsageError("--bisect runs one release after the other, so there is nothing to share: leave out --shard")
 
 
 def _write(
@@ -152,4 +218,5 @@ def _write(
 
 def _line(outcome: CaseOutcome) -> str:
     why = f": {outcome.why}" if outcome.why else ""
-    return f"{outcome.case.name}: {outcome}{why} ({outcome.seconds:.1f} s)"
+    host = f", {outcome.host}" if outcome.host not in ("", socket.gethostname()) else ""
+    return f"{outcome.case.name}: {outcome}{why} ({outcome.seconds:.1f} s{host})"

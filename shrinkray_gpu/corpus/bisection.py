@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from contextlib import closing
+from dataclasses import dataclass, replace
 
 from packaging.version import Version
 
+from shrinkray_gpu.cells.this_machine import ThisMachine
 from shrinkray_gpu.corpus import environments
 from shrinkray_gpu.corpus.case import Case
+from shrinkray_gpu.corpus.case_cells import CaseCell, ReplayPlace
 from shrinkray_gpu.corpus.expectation import CaseOutcome, Status
 from shrinkray_gpu.corpus.first_bad import FirstBad
-from shrinkray_gpu.corpus.replay import replay
+from shrinkray_gpu.corpus.replay import outcomes_of
 from shrinkray_gpu.errors import UsageError
 from shrinkray_gpu.oracle import Answer
 
@@ -55,14 +58,17 @@ def bisect(
     that one is found, too. Releases that cannot run it are left out.
     """
 
+    place = ReplayPlace(python, arch, tuple(sorted((environment or {}).items())))
+
     def ask(release: str) -> CaseOutcome:
-        interpreter = environments.with_triton(release, python=python, say=say)
-        outcome = replay([case], python=interpreter, arch=arch, environment=environment)[0]
+        cell = CaseCell(case, replace(place, triton=release).installed(say))
+        (outcome,) = outcomes_of([cell], machine)
         say(f"  triton {release}: {outcome}: {outcome.why}")
         return outcome
 
     offered = releases or [each for each in environments.triton_releases(python) if Version(each) >= OLDEST]
-    return steps(case.name, environments.in_order(offered), ask)
+    with closing(ThisMachine(1)) as machine:
+        return steps(case.name, environments.in_order(offered), ask)
 
 
 def steps(name: str, releases: Sequence[str], ask: Callable[[str], CaseOutcome]) -> list[ReleaseStep]:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from enum import Enum
+from typing import Any
 
 from packaging.version import InvalidVersion, Version
 
@@ -45,6 +46,8 @@ class CaseOutcome(CaseConclusion):
     """What the table calls it: `triton 3.7.1`."""
     versions: Mapping[str, str]
     seconds: float = 0.0
+    host: str = ""
+    """That ran it."""
 
     @property
     def expectation(self) -> Status | None:
@@ -71,6 +74,32 @@ class CaseOutcome(CaseConclusion):
     def expectation_text(self) -> str:
         """What is expected, in words."""
         return self.expectation.value if self.expectation else "nothing in particular"
+
+    def to_json(self) -> dict[str, Any]:
+        """What it is, and what the case expects."""
+        return {
+            "status": self.status.value,
+            "expected": self.expectation.value if self.expectation else None,
+            "as expected": not self.surprising,
+            "why": self.why,
+            "fault": asdict(self.fault) if self.fault else None,
+            "was": asdict(self.case.fault) if self.case.fault else None,
+            "shown": self.shown,
+            "runs": self.runs,
+            "seconds": round(self.seconds, 3),
+        }
+
+    def to_row(self) -> dict[str, Any]:
+        """The same, with where it was seen: all that `of` needs."""
+        return {**self.to_json(), "environment": self.environment, "versions": dict(self.versions)}
+
+    @classmethod
+    def of(cls, case: Case, row: Mapping[str, Any]) -> CaseOutcome:
+        """What `to_row` made, as JSON brings it back."""
+        same = ("why", "shown", "runs", "seconds", "environment", "versions")
+        fault = Fault.from_json(row["fault"]) if row["fault"] else None
+        told = {name: row[name] for name in same}
+        return cls(Status(row["status"]), fault=fault, case=case, host=row.get("host", ""), **told)
 
     def __str__(self) -> str:
         count = f" {self.shown} of {self.runs}" if self.status is Status.FLAKY else ""

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import dataclasses
 import re
 import xml.etree.ElementTree as xml
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
 from typing import Any
 
 from shrinkray_gpu.corpus.expectation import CaseOutcome, Status
@@ -63,8 +63,8 @@ def to_json(matrix: OutcomeMatrix) -> dict[str, Any]:
     """Everything, by environment and case."""
     return {
         name: {
-            "versions": dict(outcomes[0].versions) if outcomes else {},
-            "cases": {outcome.case.name: _plain(outcome) for outcome in outcomes},
+            "versions": next((dict(outcome.versions) for outcome in outcomes if outcome.versions), {}),
+            "cases": {outcome.case.name: outcome.to_json() for outcome in outcomes},
         }
         for name, outcomes in matrix.items()
     }
@@ -143,18 +143,14 @@ def _remarks(matrix: OutcomeMatrix) -> list[str]:
     for (case, why), names in whys.items():
         where = "" if len(names) == len(matrix) else f" ({', '.join(names)})"
         told.append(f"- {case}{where}: {why}")
+    for name, outcomes in matrix.items():
+        if differing := _differing(outcomes):
+            told.append(f"- {name}: its machines differ: {differing}")
     return ["", *told] if told else []
 
 
-def _plain(outcome: CaseOutcome) -> dict[str, Any]:
-    return {
-        "status": outcome.status.value,
-        "expected": outcome.expectation.value if outcome.expectation else None,
-        "as expected": not outcome.surprising,
-        "why": outcome.why,
-        "fault": dataclasses.asdict(outcome.fault) if outcome.fault else None,
-        "was": dataclasses.asdict(outcome.case.fault) if outcome.case.fault else None,
-        "shown": outcome.shown,
-        "runs": outcome.runs,
-        "seconds": round(outcome.seconds, 3),
-    }
+def _differing(outcomes: Sequence[CaseOutcome]) -> str:
+    """In what the machines of a column differ; empty where they are alike, or one ran all."""
+    seen = [outcome.versions for outcome in outcomes if outcome.versions]
+    values = {key: sorted({each.get(key, "none") for each in seen}) for key in dict.fromkeys(chain(*seen))}
+    return ", ".join(f"{key} {' or '.join(several)}" for key, several in values.items() if len(several) > 1)

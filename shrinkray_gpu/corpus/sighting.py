@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
 
 from shrinkray_gpu.corpus.case import Case
 from shrinkray_gpu.corpus.expectation import CaseConclusion, Status
@@ -33,6 +34,15 @@ class Sighting:
     """Of an UNKNOWN: another run would say the same."""
     compiled: bool = False
     """Whether all kernels that the run came to were compiled: then this release had what they use."""
+
+    def to_json(self) -> dict[str, Any]:
+        return {**asdict(self), "answer": self.answer.value}
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Sighting:
+        """What `to_json` made."""
+        fault = Fault.from_json(data["fault"]) if data["fault"] else None
+        return cls(Answer(data["answer"]), data["why"], fault, alike=data["alike"], compiled=data["compiled"])
 
 
 def sighting_of(case: Case, oracle: Oracle, run: Run) -> Sighting:

@@ -34,7 +34,7 @@ class ErrorTable(Protocol):
 
 
 class Gpus(Protocol):
-    """The GPUs of this machine, asked without starting a context."""
+    """The GPUs of this machine, asked without starting a context in this process."""
 
     def present(self) -> bool:
         """Whether this process has a GPU."""
@@ -50,6 +50,9 @@ class Gpus(Protocol):
 
     def memory(self) -> float:
         """Of the first GPU, in GiB; 0 where nobody tells."""
+
+    def trouble(self) -> str:
+        """Why a healthy program fails on the first GPU, in a process of its own; empty: it does well."""
 
 
 class CoreDumps(Protocol):

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import builtins
 import re
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, replace
 from signal import SIGABRT
+from typing import Any
 
 from shrinkray_gpu.device import error_table
 from shrinkray_gpu.oracle import speech
@@ -98,6 +100,11 @@ class Fault:
     """The last kernel launched, where several were and nobody knows which it was. Told, not compared."""
     predicted: bool = field(default=False, compare=False)
     """Whether no device ran it: a static rule says so of the compiled code. Told, not compared."""
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Fault:
+        """What `asdict` made. A field that this version does not know is left out."""
+        return cls(**{each.name: data[each.name] for each in fields(cls) if each.name in data})
 
     @classmethod
     def of(cls, run: Run) -> Fault | None:

@@ -40,15 +40,10 @@ def verdict_of(line: Mapping[str, Any]) -> Verdict:
         Answer(line["answer"]),
         line.get("why", ""),
         provisional=line.get("provisional", False),
-        other=_fault(line["other"]) if line.get("other") else None,
+        other=Fault.from_json(line["other"]) if line.get("other") else None,
         credit=line.get("credit", False),
         certain=line.get("certain", False),
     )
-
-
-def _fault(fields: Mapping[str, Any]) -> Fault:
-    """What another version of the tool wrote besides is left out."""
-    return Fault(**{each.name: fields[each.name] for each in dataclasses.fields(Fault) if each.name in fields})
 
 
 def sealed(line: Mapping[str, Any]) -> bytes:

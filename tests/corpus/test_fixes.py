@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from shrinkray_gpu.corpus.expectation import Status, expected_status
-from shrinkray_gpu.corpus.replay import Replayer
+from shrinkray_gpu.corpus.replayer import Replayer
 from tests.corpus.fixes import Mechanism, mechanisms
 
 ALL = mechanisms()

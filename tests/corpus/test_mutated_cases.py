@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from shrinkray_gpu.corpus import replay_tables
 from shrinkray_gpu.corpus.case import Case, cases, load, load_or_broken
 from shrinkray_gpu.corpus.expectation import Status
-from shrinkray_gpu.corpus.replay import Replayer
+from shrinkray_gpu.corpus.replayer import Replayer
 from shrinkray_gpu.errors import UsageError
 from tests.corpus.making import PLAIN, write
 from tests.damage import damaged

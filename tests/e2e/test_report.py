@@ -20,7 +20,7 @@ import pytest
 from shrinkray_gpu.attachment import attachment, forms
 from shrinkray_gpu.corpus.case import load
 from shrinkray_gpu.corpus.expectation import Status
-from shrinkray_gpu.corpus.replay import Replayer
+from shrinkray_gpu.corpus.replayer import Replayer
 from shrinkray_gpu.job import attach
 from tests.e2e.command import only, refused, shrink
 

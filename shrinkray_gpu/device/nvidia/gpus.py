@@ -21,6 +21,27 @@ if not nvml.nvmlInit_v2() and not nvml.nvmlDeviceGetHandleByIndex_v2(0, ctypes.b
     print(major.value, minor.value, sizes[0])
 """
 """Ends with an exception, which nobody reads, where there is no NVML."""
+_PROBE = """
+import ctypes
+cuda, context, memory = ctypes.CDLL("libcuda.so.1"), ctypes.c_void_p(), ctypes.c_uint64()
+host = (ctypes.c_ubyte * 4096)()
+for step, code in (
+    ("cuInit", lambda: cuda.cuInit(0)),
+    ("cuDevicePrimaryCtxRetain", lambda: cuda.cuDevicePrimaryCtxRetain(ctypes.byref(context), 0)),
+    ("cuCtxSetCurrent", lambda: cuda.cuCtxSetCurrent(context)),
+    ("cuMemAlloc", lambda: cuda.cuMemAlloc_v2(ctypes.byref(memory), ctypes.c_size_t(4096))),
+    ("cuMemsetD8", lambda: cuda.cuMemsetD8_v2(memory, ctypes.c_ubyte(7), ctypes.c_size_t(4096))),
+    ("cuCtxSynchronize", lambda: cuda.cuCtxSynchronize()),
+    ("cuMemcpyDtoH", lambda: cuda.cuMemcpyDtoH_v2(host, memory, ctypes.c_size_t(4096))),
+):
+    error = code()
+    if error:
+        print(f"{step} gives error {error}")
+        break
+else:
+    print("well" if bytes(host) == bytes([7]) * 4096 else "memory does not hold what is written to it")
+"""
+"""Of the first device, which is 0 for the driver as well: it counts the visible ones alone."""
 
 
 def present() -> bool:
@@ -51,6 +72,15 @@ def capability() -> int | None:
 def memory() -> float:
     """Memory of the first GPU in GiB; 0 where NVML does not tell."""
     return _first_gpu()[2] / (1 << 30)
+
+
+def trouble() -> str:
+    """Why a program that sets 4 KiB of memory fails on the first GPU, in a process of its own; empty: it does well."""
+    try:
+        said = answer_of(_PROBE).strip()
+    except TimeoutError as error:
+        return f"the driver gives {error}"
+    return "" if said == "well" else said or "the driver cannot be loaded"
 
 
 @cache

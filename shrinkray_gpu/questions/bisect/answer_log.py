@@ -12,7 +12,7 @@ import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import IO, Any
 
@@ -112,5 +112,4 @@ def _read(path: Path, question: Mapping[str, Any], log: IO[bytes]) -> AnswerLog:
 
 def _answer(line: Mapping[str, Any]) -> ReleaseAnswer:
     given = line.get("fault")
-    fault = Fault(**{each.name: given[each.name] for each in fields(Fault) if each.name in given}) if given else None
-    return ReleaseAnswer(Answer(line["answer"]), line["why"], fault=fault)
+    return ReleaseAnswer(Answer(line["answer"]), line["why"], fault=Fault.from_json(given) if given else None)

@@ -7,9 +7,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from types import TracebackType
 
+from shrinkray_gpu.cells.this_machine import ThisMachine
 from shrinkray_gpu.corpus import environments
 from shrinkray_gpu.corpus.case import Case
-from shrinkray_gpu.corpus.replay import Replayer
+from shrinkray_gpu.corpus.case_cells import ReplayPlace, SightingCell
 from shrinkray_gpu.corpus.sighting import Sighting
 from shrinkray_gpu.errors import UsageError
 from shrinkray_gpu.oracle import Answer, Fault
@@ -73,15 +74,13 @@ class ReleaseRuns:
 
     def __init__(self, program: Bisected, place: ReleasePlace, say: Say) -> None:
         self.program, self.place, self._say = program, place, say
-        self._lanes: dict[str, Replayer] = {}
-        """The one used last is at the end."""
+        self._machine = ThisMachine(1, places=OPEN)
 
     def __enter__(self) -> ReleaseRuns:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        for release in [*self._lanes]:
-            self._close(release)
+        self._machine.close()
 
     def bind(self, fault: Fault) -> None:
         """From now on only this fault counts."""
@@ -99,24 +98,12 @@ class ReleaseRuns:
                 f"{error}. That is no answer of {self.place.package} {release}: mend it and give the same command "
                 "again, which goes on with every answer so far"
             ) from error
+        here = ReplayPlace(python, self.place.arch, tuple(sorted(environment.items())), cwd=self.place.cwd)
         try:
-            seen = self._replayer(release, python, environment).sighting(self.program)
+            ((_, row),) = self._machine.run([SightingCell(self.program, here)])
         except UsageError as error:
             return ReleaseAnswer(Answer.UNKNOWN, str(error), final=True)
-        return answer_of(seen, sure=self.place.arch is not None)
-
-    def _replayer(self, release: str, python: str, environment: Mapping[str, str]) -> Replayer:
-        if release not in self._lanes:
-            for oldest in [*self._lanes][: max(0, len(self._lanes) - OPEN + 1)]:
-                self._close(oldest)
-            self._lanes[release] = Replayer(
-                python=python, arch=self.place.arch, jobs=1, environment=environment, cwd=self.place.cwd
-            )
-        self._lanes[release] = self._lanes.pop(release)
-        return self._lanes[release]
-
-    def _close(self, release: str) -> None:
-        self._lanes.pop(release).close()
+        return answer_of(Sighting.from_json(row), sure=self.place.arch is not None)
 
 
 def answer_of(seen: Sighting, *, sure: bool) -> ReleaseAnswer:

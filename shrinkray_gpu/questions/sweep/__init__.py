@@ -5,6 +5,6 @@ sweep_tables.py the matrix for people, as CSV, as data
 picture.py      the matrix as SVG
 """
 
-from shrinkray_gpu.questions.sweep.sweep import Cell, CellKind, Matrix, sweep
+from shrinkray_gpu.questions.sweep.sweep import CellKind, Matrix, MatrixCell, sweep
 
-__all__ = ["Cell", "CellKind", "Matrix", "sweep"]
+__all__ = ["MatrixCell", "CellKind", "Matrix", "sweep"]

@@ -44,7 +44,7 @@ class CellKind(enum.Enum):
 
 
 @dataclass(frozen=True)
-class Cell:
+class MatrixCell:
     """One configuration, and what its runs showed."""
 
     settings: tuple[Setting, ...]
@@ -79,7 +79,7 @@ class Cell:
 @dataclass(frozen=True)
 class Matrix:
     axes: tuple[Axis, ...]
-    cells: tuple[Cell, ...]
+    cells: tuple[MatrixCell, ...]
     """The last axis is the fastest."""
     runs: int
     oracle: str
@@ -202,9 +202,9 @@ class _Tally:
             if fault is not None:
                 self.others[str(fault)] += 1
 
-    def cell(self, settings: tuple[Setting, ...], program: ConfiguredProgram) -> Cell:
+    def cell(self, settings: tuple[Setting, ...], program: ConfiguredProgram) -> MatrixCell:
         seen = sum(self.faults.values())
-        return Cell(
+        return MatrixCell(
             settings,
             program,
             Rate(seen, seen + self.passed),

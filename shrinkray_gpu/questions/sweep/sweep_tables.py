@@ -9,7 +9,7 @@ from typing import Any
 
 from shrinkray_gpu.evidence.text_tables import aligned, clipped, markdown_table
 from shrinkray_gpu.oracle.statistics import upper
-from shrinkray_gpu.questions.sweep.sweep import Cell, CellKind, Matrix
+from shrinkray_gpu.questions.sweep.sweep import CellKind, Matrix, MatrixCell
 
 _LONGEST = 90
 
@@ -84,12 +84,12 @@ def to_json(matrix: Matrix) -> dict[str, Any]:
     }
 
 
-def rate_text(cell: Cell) -> str:
+def rate_text(cell: MatrixCell) -> str:
     """`30 of 100`."""
     return f"{cell.rate.sightings} of {cell.rate.runs}" if cell.rate.runs else "-"
 
 
-def between(cell: Cell) -> str:
+def between(cell: MatrixCell) -> str:
     """`21 to 40 %`, the 95 % interval."""
     if not cell.rate.runs:
         return "-"
@@ -102,7 +102,7 @@ def _rows(matrix: Matrix) -> list[list[str]]:
     return [head, *map(_row, matrix.cells)]
 
 
-def _row(cell: Cell) -> list[str]:
+def _row(cell: MatrixCell) -> list[str]:
     rate = f"{100 * cell.rate.estimate:.0f} %" if cell.rate.runs else "-"
     said = cell.faults[0][0] if cell.faults else cell.doubt
     more = f" (and {len(cell.faults) - 1} more kinds)" if len(cell.faults) > 1 else ""

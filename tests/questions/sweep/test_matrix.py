@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from shrinkray_gpu.oracle.statistics import Rate, interval
-from shrinkray_gpu.questions.sweep import Cell, CellKind, Matrix, picture, sweep_tables
+from shrinkray_gpu.questions.sweep import CellKind, Matrix, MatrixCell, picture, sweep_tables
 from shrinkray_gpu.questions.varying import Axis, ConfiguredProgram, combinations
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -24,7 +24,7 @@ def matrix(*rates: tuple[int, int], axes: str = "BLOCK=64,80 num_warps=4,8", cod
         faults = (("device fault: misaligned address & <more>", seen),) if seen else ()
         doubt, kernels = ("" if runs else "the lane died"), frozenset(code[at : at + 1])
         program = ConfiguredProgram(Path("/x/f.py"), "", ())
-        cells.append(Cell(settings, program, Rate(seen, runs), faults=faults, doubt=doubt, code=kernels))
+        cells.append(MatrixCell(settings, program, Rate(seen, runs), faults=faults, doubt=doubt, code=kernels))
     return Matrix(tuple(parsed), tuple(cells), 100, "misaligned address", {"triton": "3.6.0"}, "NVIDIA H100")
 
 

@@ -1,0 +1,76 @@
+"""A cell in a worker process of Ray's, which keeps its lanes for the next cell of the same place."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from shrinkray_gpu.cells.cell import SICK, Cell, OpenLanes, Row, row_of
+from shrinkray_gpu.errors import ShrinkError
+
+Files = Mapping[str, bytes]
+"""Those below a folder, by their paths in it."""
+OPEN_PLACES = 2
+"""Places whose lanes a worker keeps: each is a process with torch, or several."""
+_LANES = OpenLanes(1, OPEN_PLACES)
+_FOLDERS: dict[Path, Path] = {}
+"""Where the files of earlier cells are, by the folder that they were in."""
+_CLEANER = """
+import os, shutil, sys, time
+if os.fork():
+    os._exit(0)  # Ray ends the children of a worker, and this one is to outlive it
+os.setsid()
+sys.stdin.buffer.read()
+time.sleep(3)  # the guards of the lanes have two seconds
+shutil.rmtree(sys.argv[1], ignore_errors=True)
+"""
+
+
+def rows(cell: Cell[Any], files: Files | None) -> Iterator[Row]:
+    """The row of a cell, and no end where the device is sick."""
+    folder = _own_folder()
+    if files is not None and cell.files is not None:
+        cell = cell.moved(_unpacked(cell.files, files, folder))
+    try:
+        lanes = _LANES.of(cell, os.environ.get("CUDA_VISIBLE_DEVICES"))
+    except ShrinkError as error:
+        raise type(error)(f"{socket.gethostname()}: {error}") from error
+    row = row_of(cell, lanes)
+    yield row
+    while SICK in row:
+        time.sleep(60)
+
+
+def packed(folder: Path) -> Files:
+    found = (path for path in folder.rglob("*") if path.is_file() and "__pycache__" not in path.parts)
+    return {str(path.relative_to(folder)): path.read_bytes() for path in found}
+
+
+@cache
+def _own_folder() -> Path:
+    """Where this process writes all that is temporary. It goes when the process does, which Ray ends without a word."""
+    folder = tempfile.mkdtemp(prefix="shrink-worker-")
+    reads, _ = os.pipe()  # the other end is open as long as this process lives
+    with open(reads) as end:
+        subprocess.run([sys.executable, "-ISB", "-c", _CLEANER, folder], stdin=end, check=True)
+    tempfile.tempdir = folder
+    return Path(folder)
+
+
+def _unpacked(folder: Path, files: Files, within: Path) -> Path:
+    """A folder of the same name with these files."""
+    if folder not in _FOLDERS:
+        made = Path(tempfile.mkdtemp(dir=within)) / folder.absolute().name
+        for name, data in files.items():
+            (made / name).parent.mkdir(parents=True, exist_ok=True)
+            (made / name).write_bytes(data)
+        _FOLDERS[folder] = made
+    return _FOLDERS[folder]

@@ -1,0 +1,56 @@
+"""The engine of this machine: the cells of one place after those of the other, several of a place at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from itertools import groupby
+from typing import Any
+
+from shrinkray_gpu.cells.cell import SICK, Cell, OpenLanes, Row, row_of
+from shrinkray_gpu.errors import SickDevice
+from shrinkray_gpu.runner import cores
+
+MOST = 8
+"""Cells at a time, if nobody says."""
+
+Say = Callable[[str], None]
+
+
+class ThisMachine:
+    """`places`: the lanes of how many stay open for a later `run`."""
+
+    def __init__(self, jobs: int | None = None, *, places: int = 1, say: Say = lambda text: None) -> None:
+        self.jobs, self._say = max(1, jobs or min(cores.usable(), MOST)), say
+        self._lanes = OpenLanes(self.jobs, places)
+
+    def close(self) -> None:
+        self._lanes.close()
+
+    def run(self, cells: Sequence[Cell[Any]]) -> Iterator[tuple[int, Row]]:
+        """Cells that must have the machine to themselves come after the others of their place. Raises SickDevice."""
+        for _, group in groupby(range(len(cells)), lambda index: cells[index].place):
+            indices = list(group)
+            lanes = self._lanes.of(cells[indices[0]])
+            if headline := lanes.headline(len(indices)):
+                self._say(headline)
+            threads = ThreadPoolExecutor(self.jobs)
+            try:
+                beside = [index for index in indices if not cells[index].alone]
+                begun = {threads.submit(row_of, cells[index], lanes): index for index in beside}
+                for done in as_completed(begun):
+                    yield begun[done], _healthy(done.result())
+            finally:  # on Ctrl-C those under way are not waited for: whoever closes the lanes ends them
+                threads.shutdown(wait=False, cancel_futures=True)
+            for index in indices:
+                if cells[index].alone:
+                    yield index, _healthy(row_of(cells[index], lanes))
+
+
+def _healthy(row: Row) -> Row:
+    if SICK in row:
+        raise SickDevice(
+            f"the GPU is sick, so no answer from it counts: {row[SICK]}. Reset it or take another one "
+            "(CUDA_VISIBLE_DEVICES), then give the same command again"
+        )
+    return row

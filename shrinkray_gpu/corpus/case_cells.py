@@ -1,0 +1,129 @@
+"""A case with one interpreter on one kind of device, as a cell."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TypeVar
+
+from shrinkray_gpu.cells.cell import SICK, Cell, Row
+from shrinkray_gpu.corpus import environments
+from shrinkray_gpu.corpus.case import Case
+from shrinkray_gpu.corpus.expectation import CaseOutcome, Status
+from shrinkray_gpu.corpus.replayer import Replayer
+from shrinkray_gpu.corpus.sighting import Sighting
+from shrinkray_gpu.device import gpus
+from shrinkray_gpu.oracle import Answer
+
+C = TypeVar("C", bound="_OfCase")
+
+
+@dataclass(frozen=True)
+class ReplayPlace:
+    """An interpreter on a kind of device, as it is asked for."""
+
+    python: str = ""
+    """Its path there. Empty: the interpreter of the process that runs the cell."""
+    arch: int | None = None
+    environment: tuple[tuple[str, str], ...] = ()
+    triton: str = ""
+    """A release, installed aside where the interpreter has another one."""
+    index: str = ""
+    """From which alone it is installed."""
+    accelerator: str = ""
+    """The kind of GPU, by Ray's names: `H100`. Empty: any."""
+    cwd: Path | None = None
+
+    def installed(self, say: Callable[[str], None] = lambda text: None) -> ReplayPlace:
+        """The same by its interpreter on this machine. Raises UsageError where the release is not to be had."""
+        python = self.python or sys.executable
+        if self.triton:
+            python = environments.with_triton(self.triton, python=python, index=self.index, say=say)
+        return replace(self, python=python, triton="", index="")
+
+    def open(self, jobs: int) -> Replayer:
+        """Raises UsageError where the interpreter runs nothing, or the release is not to be had."""
+        here, environment = self.installed(), dict(self.environment)
+        return Replayer(python=here.python, arch=self.arch, jobs=jobs, environment=environment, cwd=self.cwd)
+
+    def __str__(self) -> str:
+        words = [f"--triton {self.triton}" * bool(self.triton), self.python, self.accelerator]
+        return ", ".join(filter(None, words)) or "its interpreter"
+
+
+@dataclass(frozen=True)
+class _OfCase(Cell[Replayer]):
+    """A question about a case in a place."""
+
+    case: Case
+    where: ReplayPlace
+
+    @property
+    def name(self) -> str:
+        return f"{self.case.name}, {self.where}"
+
+    @property
+    def place(self) -> ReplayPlace:
+        return self.where
+
+    @property
+    def alone(self) -> bool:
+        return not self.case.broken and self.case.question().needs.timing
+
+    @property
+    def needs(self) -> Mapping[str, float]:
+        gpu = {"GPU": 1.0} if self.where.arch is None else {}
+        kind = {f"accelerator_type:{self.where.accelerator}": 0.001} if self.where.accelerator else {}
+        return {**gpu, **kind}
+
+    @property
+    def wishes(self) -> Sequence[str]:
+        whole = self.where.triton
+        return (f"triton:{whole}", f"triton:{whole.rpartition('.')[0]}") if whole else ()
+
+    @property
+    def files(self) -> Path:
+        return self.case.folder
+
+    def moved(self: C, folder: Path) -> C:
+        return replace(self, case=replace(self.case, folder=folder))
+
+    def open(self, jobs: int) -> Replayer:
+        return self.where.open(jobs)
+
+
+@dataclass(frozen=True)
+class CaseCell(_OfCase):
+    """What a case does in a place."""
+
+    runs: int | None = None
+    """Instead of what the case asks for."""
+
+    def run(self, lanes: Replayer) -> Row:
+        outcome = lanes.outcome(self.case, self.runs)
+        doubtful = outcome.surprising or (outcome.status is Status.CANNOT and outcome.fault is not None)
+        return {**outcome.to_row(), **(_sickness(lanes) if doubtful else {})}
+
+    def lost(self, why: str) -> Row:
+        return CaseOutcome(Status.BROKEN, why, case=self.case, environment=str(self.where), versions={}).to_row()
+
+
+@dataclass(frozen=True)
+class SightingCell(_OfCase):
+    """What one run of a case shows in a place."""
+
+    def run(self, lanes: Replayer) -> Row:
+        sighting = lanes.sighting(self.case)
+        return {**sighting.to_json(), **(_sickness(lanes) if sighting.answer is Answer.UNKNOWN else {})}
+
+    def lost(self, why: str) -> Row:
+        return Sighting(Answer.UNKNOWN, why).to_json()
+
+
+def _sickness(lanes: Replayer) -> Row:
+    """That the device is sick, where a healthy program fails on it."""
+    why = gpus.trouble() if lanes.place.gpu else ""
+    return {SICK: f"{os.environ.get('CUDA_VISIBLE_DEVICES') or 'the first GPU'}: {why}"} if why else {}

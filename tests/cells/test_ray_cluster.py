@@ -1,0 +1,170 @@
+"""Cells on a real Ray cluster of three nodes on this machine: their rows, and what nodes do in the middle of it."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import re
+import signal
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from shrinkray_gpu.cells.ray_cluster import RayCluster
+from shrinkray_gpu.cells.this_machine import ThisMachine
+from shrinkray_gpu.errors import SickDevice, UsageError
+from tests.cells.toys import ToyCell
+from tests.corpus.making import write
+from tests.e2e.command import shrinking
+
+pytest.importorskip("ray", reason="needs Ray: pip install 'shrinkray-gpu[ray]'")
+pytestmark = [pytest.mark.timeout(300), pytest.mark.slow]
+SMALL = {"object_store_memory": 80_000_000, "include_dashboard": False}
+ROOT = str(Path(__file__).parents[2])
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[Any]:
+    """Two nodes of one core. The second has a GPU on paper, and what comes with it."""
+    from ray.cluster_utils import Cluster
+
+    before = os.environ.get("PYTHONPATH")
+    os.environ["PYTHONPATH"] = ROOT  # for the toys
+    made = Cluster(initialize_head=True, head_node_args={"num_cpus": 1, **SMALL})
+    made.add_node(
+        num_cpus=1, num_gpus=1, resources={"triton:9.9": 1, "accelerator_type:TOY": 1}, env_vars={"TOY_NODE": "second"},
+        **SMALL,
+    )  # fmt: skip
+    yield made
+    made.shutdown()
+    os.environ.update({"PYTHONPATH": before} if before is not None else {})
+
+
+@pytest.fixture
+def told() -> list[str]:
+    return []
+
+
+@pytest.fixture
+def engine(cluster: Any, told: list[str]) -> Iterator[RayCluster]:
+    with closing(RayCluster(cluster.address, say=told.append)) as made:
+        yield made
+
+
+def says(rows: list[tuple[int, dict[str, Any]]]) -> dict[int, str]:
+    return {index: row["says"] for index, row in rows}
+
+
+def test_rows_are_those_of_this_machine(engine: RayCluster, told: list[str], tmp_path: Path) -> None:
+    (tmp_path / "case" / "sub").mkdir(parents=True)
+    (tmp_path / "case" / "sub" / "told.txt").write_text("shipped")
+    cells = [ToyCell("a"), ToyCell("b", folder=tmp_path / "case"), ToyCell("c", by_itself=True), ToyCell("d", "there")]
+    with closing(ThisMachine(1)) as machine:
+        plain = [row for _, row in sorted(machine.run(cells), key=lambda each: each[0])]
+    rows = [row for _, row in sorted(engine.run(cells), key=lambda each: each[0])]
+    kept = ("says", "file", "folder")
+    assert [[row.get(key) for key in kept] for row in rows] == [[row.get(key) for key in kept] for row in plain]
+    assert rows[1]["file"] == "shipped" and rows[1]["folder"] == "case"
+    assert told == [f"on 2 nodes of the Ray cluster {engine.address} ..."]
+
+
+def test_a_cell_goes_to_a_node_that_has_what_it_needs(engine: RayCluster, told: list[str]) -> None:
+    cells = [
+        ToyCell("kind", resources={"GPU": 1, "accelerator_type:TOY": 0.001}),
+        ToyCell("wish", preferred=("triton:9.9.1", "triton:9.9")),
+        ToyCell("vain", preferred=("triton:1.0",)),
+    ]
+    rows = dict(engine.run(cells))
+    assert rows[0]["node"] == rows[1]["node"] == "second" and rows[2]["says"] == "vain"
+    assert len(told) == 1
+
+
+def test_a_worker_that_dies_costs_time_only(engine: RayCluster, tmp_path: Path) -> None:
+    cells = [ToyCell("a"), ToyCell("b", kills=tmp_path / "killed"), ToyCell("c")]
+    assert says(list(engine.run(cells))) == {0: "a", 1: "b", 2: "c"} and (tmp_path / "killed").exists()
+
+
+def test_a_node_that_is_lost_costs_time_only(cluster: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    third = cluster.add_node(num_cpus=1, env_vars={"TOY_NODE": "third"}, **SMALL)
+    rows = []
+    with closing(RayCluster(cluster.address, say=lambda text: None)) as engine:
+        for number, row in enumerate(engine.run([ToyCell(str(number), sleeps=0.3) for number in range(30)])):
+            rows.append(row)
+            if number == 9:
+                cluster.remove_node(third, allow_graceful=False)
+    assert says(rows) == {number: str(number) for number in range(30)}
+    assert "third" in {row["node"] for _, row in rows}
+    assert capsys.readouterr().out == "", "what Ray says of nodes is no answer"
+
+
+def test_a_sick_gpu_gets_no_more_cells(cluster: Any, engine: RayCluster, told: list[str]) -> None:
+    sick = cluster.add_node(
+        num_cpus=1, num_gpus=1, env_vars={"TOY_NODE": "sick", "SICK_GPU": "cuInit gives error 999"}, **SMALL
+    )
+    try:
+        rows = list(engine.run([ToyCell(str(number), sleeps=0.3, resources={"GPU": 1}) for number in range(12)]))
+        assert says(rows) == {number: str(number) for number in range(12)}
+        assert {row["node"] for _, row in rows} == {"second"}
+        assert sum("is sick and gets no more cells: cuInit gives error 999" in line for line in told) == 1
+    finally:
+        cluster.remove_node(sick)
+
+
+def test_where_all_gpus_are_sick_it_ends(cluster: Any, engine: RayCluster) -> None:
+    sick = cluster.add_node(
+        num_cpus=1, num_gpus=1, resources={"accelerator_type:ILL": 1}, env_vars={"SICK_GPU": "it is gone"}, **SMALL
+    )
+    try:
+        with pytest.raises(SickDevice, match="no healthy GPU is left in the cluster: .*: it is gone"):
+            list(engine.run([ToyCell("a", resources={"GPU": 1, "accelerator_type:ILL": 0.001})]))
+    finally:
+        cluster.remove_node(sick)
+
+
+def test_a_place_that_cannot_be_opened_is_told_with_its_host(engine: RayCluster) -> None:
+    with pytest.raises(UsageError, match=r"^\S+: nothing runs there. Name another place$"):
+        list(engine.run([ToyCell("a", "nowhere")]))
+
+
+def test_what_nobody_has_waits_and_is_told(engine: RayCluster, told: list[str]) -> None:
+    rows = engine.run([ToyCell("a"), ToyCell("b", resources={"tpu": 1})])
+    began = time.monotonic()
+    assert next(rows)[1]["says"] == "a" and time.monotonic() - began < 60
+    assert told[-1] == "no node of the cluster has tpu now: its cells wait until one comes (Ctrl-C ends it)"
+    rows.close()
+
+
+def test_a_replay_through_ray_and_ctrl_c(cluster: Any, tmp_path: Path) -> None:
+    """Two cases end, in lanes of a node, and two would sleep longer than the test has patience."""
+    write(tmp_path / "corpus", "early")
+    write(tmp_path / "corpus", "fine", "print('fine')\n", expect={">=3": "fixed"})
+    for name in ("sleeps", "waits"):
+        write(tmp_path / "corpus", name, "import time\ntime.sleep(1000)\n", timeout=1000)
+    temporary = Path(tempfile.gettempdir())
+    before = {*temporary.glob("shrink-worker-*")}
+    words = ("replay", "--arch", "sm_90", "--ray", cluster.address)
+    with shrinking(*words, cwd=tmp_path) as process:
+        assert process.stderr is not None
+        lines = list(itertools.islice(process.stderr, 3))
+        process.send_signal(signal.SIGINT)
+        rest = process.communicate(timeout=100)[1]
+    assert re.match(r"on \d nodes of the Ray cluster", lines[0]), lines
+    assert sorted(line.partition(":")[0].strip() for line in lines[1:]) == ["early", "fine"]
+    assert process.returncode == 130 and "shrink: interrupted; nothing was written" in rest
+    assert "Traceback" not in rest, rest
+    with closing(RayCluster(cluster.address, say=print)) as engine:
+        assert len(list(engine.run([ToyCell("a"), ToyCell("b", by_itself=True)]))) == 2  # the cores are free again
+    deadline = time.monotonic() + 60
+    while left := {*temporary.glob("shrink-worker-*")} - before:
+        assert time.monotonic() < deadline, left
+        time.sleep(0.5)
+
+
+def test_no_cluster_there() -> None:
+    with pytest.raises(UsageError, match="--ray 127.0.0.1:1: nobody answers there "):
+        RayCluster("127.0.0.1:1", say=print)
