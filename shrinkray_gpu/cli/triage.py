@@ -101,7 +101,7 @@ def triage_command(paths: tuple[Path, ...], **given: Any) -> None:
         restart=given["restart"],
         reduce=not given["no_reduce"],
     )
-    result = triage(asked, place, Reducing(given["max_time"], _words(given["shrink_args"]), given["restart"]), say)
+    result = triage(asked, place, Reducing(given["max_time"], _words(given["shrink_args"])), say)
     say.close()
     told = page.to_json(result)
     try:

@@ -10,6 +10,7 @@ import re
 import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -110,6 +111,11 @@ class TriagePlace:
     def variables(self) -> dict[str, str]:
         return {**os.environ, **self.environment, INSIDE: "1"}
 
+    @cached_property
+    def versions(self) -> Mapping[str, str]:
+        """Of what runs the failures: interpreter, torch, Triton; the driver and the GPU, where these run them."""
+        return versions(self.python, self.variables, gpu=self.arch is None)
+
 
 class Reruns:
     """The lanes, for one run after the other, until `close`."""
@@ -129,7 +135,6 @@ class Reruns:
             confine=False,  # they are the user's tests as they are, and no candidates
         )
         self._pool: Pool | None = None
-        self._triton = versions(place.python, place.variables, gpu=False).get("triton", "")
         self._command: Command | None = None
 
     def __enter__(self) -> Reruns:
@@ -236,7 +241,7 @@ class Reruns:
             kernels=tuple(sorted(kernels(run))),
             causes=LaunchCauses.of(run) if fault is not None and fault.phase == "device" else None,
             seconds=run.seconds,
-            known=known(fault, self._triton) if fault is not None else (),
+            known=known(fault, self.place.versions.get("triton", "")) if fault is not None else (),
         )
 
     def _run(self, text: str, script: Script) -> Run:

@@ -10,7 +10,7 @@ import math
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import zip_longest
 from pathlib import Path
 from typing import Any
@@ -75,7 +75,9 @@ def triage(asked: TriageAsked, place: TriagePlace, reducing: Reducing, say: Call
     reports = read_all(asked.paths, place.cwd, say)
     if not (reports or asked.pytest):
         raise UsageError("no failure is told of there: name junit.xml, logs, or a folder of capsules")
-    journal = TriageJournal(asked.output, settings, restart=asked.restart)
+    journal = TriageJournal(asked.output, settings, place.versions, restart=asked.restart)
+    if journal.outdated:
+        say(f"all is run anew, for an earlier call ran it with other versions: {journal.outdated}")
     interrupted = False
     try:
         with Reruns(place) as reruns:
@@ -193,7 +195,9 @@ def _reduce_each(
             waiting.append(cluster.name)
             continue
         say(f"reducing {cluster.cheapest.name} for {_counted(cluster.members)}: {cluster.title}")
-        told = reduce_cluster(cluster, place, reducing, folder, seconds)
+        resumes = cluster.name in journal.begun
+        journal.keep_begun(cluster.name)
+        told = reduce_cluster(cluster, place, replace(reducing, resumes=resumes), folder, seconds)
         say(f"{told['state']}{': ' * bool(told['why'])}{told['why']}")
         if told["state"] == STOPPED:
             raise KeyboardInterrupt

@@ -6,6 +6,7 @@ import json
 import math
 import os
 import re
+import shutil
 import subprocess
 import sys
 from contextlib import closing
@@ -248,7 +249,7 @@ def test_what_was_run_is_not_run_again_and_what_told_nothing_is(tmp_path: Path) 
     place, settings = TriagePlace(sys.executable, None, {}, tmp_path, 120.0), {"arch": None}
     reports = [ReportedFailure("test_it.py::test_it", "log", "ValueError: no", "", "test_it.py::test_it")]
     said: list[str] = []
-    with Reruns(place) as reruns, closing(TriageJournal(tmp_path / "triage", settings)) as journal:
+    with Reruns(place) as reruns, closing(TriageJournal(tmp_path / "triage", settings, {})) as journal:
         _run_each(reports, reruns, journal, math.inf, said.append)  # there is no such file
         assert journal.reruns["test_it.py::test_it"].unsettled
         (tmp_path / "test_it.py").write_text("def test_it(): raise ValueError('no')\n")
@@ -265,6 +266,25 @@ def test_what_was_run_is_not_run_again_and_what_told_nothing_is(tmp_path: Path) 
         assert journal.reductions[cluster.name] == {**told, "explains": {"test_it.py::test_it": ""}}
 
 
+def test_runs_of_another_triton_in_the_same_environment_are_made_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "test_it.py").write_text("def test_it(): raise ValueError('no')\n")
+    (tmp_path / "log.txt").write_text("FAILED test_it.py::test_it - ValueError: no\n")
+    newer = tmp_path / "newer"
+    monkeypatch.setenv("PYTHONPATH", f"{newer}:{os.environ.get('PYTHONPATH', '')}")
+    said = []
+    for version in ("9.1.0", "9.2.0", "9.2.0"):
+        for old in newer.glob("*"):
+            shutil.rmtree(old)
+        (newer / f"triton-{version}.dist-info").mkdir(parents=True)
+        (newer / f"triton-{version}.dist-info" / "METADATA").write_text(f"Name: triton\nVersion: {version}\n")
+        said.append(shrink("triage", "--python", sys.executable, "--no-reduce", "log.txt", cwd=tmp_path).err)
+    anew = "all is run anew, for an earlier call ran it with other versions: triton 9.1.0 then, 9.2.0 now"
+    assert [anew in each for each in said] == [False, True, False], said
+    assert ["run 1 of 1" in each for each in said] == [True, True, False], said
+
+
 @pytest.mark.slow
 def test_tests_that_are_run_to_find_failures_are_kept_one_by_one(tmp_path: Path) -> None:
     """On the virtual GPU. What is taken from the loop before its end is there after it is broken off."""
@@ -273,7 +293,7 @@ def test_tests_that_are_run_to_find_failures_are_kept_one_by_one(tmp_path: Path)
     asked = TriageAsked((), (".",), tmp_path / "triage")
     place = TriagePlace(sys.executable, 90, {}, tmp_path, 120.0)
     said: list[str] = []
-    with Reruns(place) as reruns, closing(TriageJournal(asked.output, {})) as journal:
+    with Reruns(place) as reruns, closing(TriageJournal(asked.output, {}, {})) as journal:
         assert list(_of_pytest(asked, place, reruns, journal, 0.0, said.append)) == [] and journal.failures is None
         assert said == ["3 tests are not run: their part of the time is over"]
         first = next(_of_pytest(asked, place, reruns, journal, math.inf, said.append))
