@@ -78,8 +78,16 @@ def _junit(file: Path, data: bytes, root: Path) -> Iterator[ReportedFailure]:
                 node = _node(case, root)
                 name = node or "::".join(filter(None, (case.get("classname", ""), case.get("name", ""))))
                 text = _COLOUR.sub("", failed.text or "")
-                yield ReportedFailure(name, str(file), _COLOUR.sub("", failed.get("message", "")), text, node)
+                message = collection_error(_COLOUR.sub("", failed.get("message", "")), text)
+                yield ReportedFailure(name, str(file), message, text, node)
                 break
+
+
+def collection_error(message: str, text: str) -> str:
+    """The message; of a file that pytest cannot collect, what was raised, since it is the same words for each."""
+    if message != "collection failure":
+        return message
+    return "\n".join(line.strip() for line in _RAISED.findall(text)) or message
 
 
 def _node(case: xml.Element, root: Path) -> str:

@@ -119,13 +119,14 @@ def _of_pytest(
     if journal.failures is not None:
         yield from journal.failures
         return
+    failures = []
     if place.arch is None:
-        failures = run_session(asked.pytest, place, say)
+        for failure in run_session(asked.pytest, place, journal.session_record, say):
+            failures.append(failure)
+            yield failure
         journal.keep_failures(failures)
-        yield from failures
         return
     nodes = reruns.tests(asked.pytest)
-    failures = []
     for number, node in enumerate(nodes, 1):
         found = journal.first_runs.get(node)
         if found is None or found.unsettled:

@@ -18,6 +18,8 @@ from shrinkray_gpu.triage.reported import ReportedFailure
 from shrinkray_gpu.triage.reruns import Rerun
 
 FILE = "journal.jsonl"
+RECORD = "session.jsonl"
+"""Of a pytest that is run here, a line a test: one that was interrupted goes on with the tests that did not end."""
 FORMAT = 1
 
 
@@ -64,6 +66,7 @@ class TriageJournal:
         """Which versions ran what an earlier call found, if they are others now: all of it is forgotten then."""
         self.failures: list[ReportedFailure] | None = None
         """Those of the tests that were run here; None where they were not."""
+        self.session_record = folder / RECORD
         try:
             folder.mkdir(parents=True, exist_ok=True)
             self._log = open(folder / FILE, "ab+", buffering=0, opener=_private)  # noqa: SIM115  as long as the journal
@@ -82,6 +85,7 @@ class TriageJournal:
             self.outdated = _changes(earlier.header.get("ran", {}), ran)
         if earlier is None or self.outdated:
             self._log.truncate(0)
+            self.session_record.unlink(missing_ok=True)
             write_line(self._log, header)
         elif earlier.header != header:
             self._log.close()

@@ -266,6 +266,40 @@ def test_what_was_run_is_not_run_again_and_what_told_nothing_is(tmp_path: Path) 
         assert journal.reductions[cluster.name] == {**told, "explains": {"test_it.py::test_it": ""}}
 
 
+def test_a_session_goes_on_after_tests_that_end_its_process(tmp_path: Path) -> None:
+    """By a signal, by an exit, by the kernel for want of memory: what was seen before stays, and the rest is run."""
+    lines = ("import os, signal", "def test_a(): raise ValueError('a')", "def test_b(): os.kill(os.getpid(), 11)")
+    lines += ("def test_c(): os._exit(3)", "def test_d(): os.kill(os.getpid(), 9)", "def test_e(): raise KeyError('e')")
+    (tmp_path / "test_it.py").write_text("\n".join(lines) + "\n")
+    (tmp_path / "test_lost.py").write_text("import no_such_module\n")
+    words = ("--python", sys.executable, "--no-reduce", "--", "pytest", "--continue-on-collection-errors")
+    done, told = triage(tmp_path, *words, ".")
+    found = {each["members"][0]["name"]: each for each in told["clusters"]}
+    assert sorted(found) == [*(f"test_it.py::test_{name}" for name in "abce"), "test_lost.py"], found
+    assert found["test_it.py::test_b"]["fault"] == "exit fault: SIGSEGV"
+    assert found["test_it.py::test_c"]["members"][0]["message"] == (
+        "the process ended with exit code 3 while test_it.py::test_c ran"
+    )
+    assert all(found[f"test_it.py::test_{name}"]["members"][0]["seen_here"] for name in "abce"), told
+    assert found["test_lost.py"]["fault"] == "python fault: ModuleNotFoundError: No module named 'no_such_module'"
+    assert [each["name"][-1] for each in told["machine"]] == ["d"] and told["failures"] == 6
+    assert (tmp_path / "triage" / "session.jsonl").read_text().count('"event": "started"') == 5
+
+
+def test_a_session_that_is_interrupted_keeps_what_it_saw(tmp_path: Path) -> None:
+    (tmp_path / "test_it.py").write_text(
+        "import os, signal\ndef test_a(): raise ValueError('a')\ndef test_b(): os.kill(os.getppid(), signal.SIGINT)\n"
+        "def test_c(): raise KeyError('c')\n"
+    )
+    words = ("triage", "--json", "--no-reduce", "--python", sys.executable, "--", "pytest", ".")
+    broken = shrink(*words, cwd=tmp_path)
+    assert broken.code == 130 and json.loads(broken.out)["failures"] >= 1, broken.err
+    (tmp_path / "test_it.py").write_text((tmp_path / "test_it.py").read_text().replace("os.kill(", "print("))
+    _, told = triage(tmp_path, *words[2:])
+    assert sorted(members(told)) == [["test_a"], ["test_c"]]
+    assert (tmp_path / "triage" / "session.jsonl").read_text().count('"started", "node": "test_it.py::test_a"') == 1
+
+
 def test_runs_of_another_triton_in_the_same_environment_are_made_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
