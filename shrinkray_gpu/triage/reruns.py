@@ -27,7 +27,7 @@ from shrinkray_gpu.evidence.instruments.instrument import WANTS, Subject
 from shrinkray_gpu.evidence.synthesis import assemble
 from shrinkray_gpu.evidence.versions import versions
 from shrinkray_gpu.lift.from_capsule import capsule as capsules
-from shrinkray_gpu.oracle import adopt, obstacle, speech
+from shrinkray_gpu.oracle import Answer, adopt, obstacle, parse, speech
 from shrinkray_gpu.oracle.cause_check import LaunchCauses
 from shrinkray_gpu.oracle.fault import Fault, kernels
 from shrinkray_gpu.oracle.needs import UNASKED, Needs
@@ -204,25 +204,32 @@ class Reruns:
         return replace(self._seen(command.text, self._script(command, needs), node), runs=2, interpreted=interpreted)
 
     def _capsule(self, report: ReportedFailure) -> Rerun:
-        """The first script of the capsule's that shows a fault."""
+        """The first script of the capsule's that shows the error of which it tells; else the first with a fault."""
         path = Path(report.capsule)
         held = Path(self._folder.name) / f"{path.stem}_contents"
         found = capsules.read(path, held)
         capsules.unpack(found, held)
-        last = Rerun()
+        wanted = parse(capsules.spec(found), folder=held)
+        other = last = Rerun()
         file = Path(self._folder.name) / "launch.py"
         for _, text in found.tries():
             file.write_text(text, encoding="utf-8")
             script = replace(UNASKED, timing=True).on(
                 Script(file, cwd=self.place.cwd), virtual=self.place.arch is not None
             )
-            last = self._seen(text, script, path.name)
+            run = self._run(text, script)
+            last = self._of_run(run, text, script, path.name)
             if last.is_seen and last.origin is not None:
-                return replace(last, origin=by_kernel(last.origin, text, file.name))
-        return last
+                last = replace(last, origin=by_kernel(last.origin, text, file.name))
+                if wanted.judge(run).answer is Answer.FAULTS:
+                    return last
+                other = other if other.is_seen else last
+        return other if other.is_seen else last
 
     def _seen(self, text: str, script: Script, node: str) -> Rerun:
-        run = self._run(text, script)
+        return self._of_run(self._run(text, script), text, script, node)
+
+    def _of_run(self, run: Run, text: str, script: Script, node: str) -> Rerun:
         if run.trouble:
             return Rerun(trouble=f"its run tells nothing: {run.trouble}", seconds=run.seconds, unsettled=True)
         if why := obstacle(run):

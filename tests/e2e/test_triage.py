@@ -344,9 +344,12 @@ def test_capsules_of_one_launch_are_one_cause(tmp_path: Path) -> None:
     _, capsule = run_captured(tmp_path, programs.COMPILES_NOT)
     for name in ("one", "two"):
         (held / f"{name}.json").write_text(json.dumps(capsule))
+    worse = json.dumps(capsule["launches"][0]).replace("tl.store(x + tl.arange(0, N), 1.0)", "tl.static_assert(N == 4)")
+    both = {**capsule, "exact": False, "launches": [json.loads(worse), *capsule["launches"]]}
+    (held / "three.json").write_text(json.dumps(both))  # a launch before it fails by an error of its own
     _, told = triage(tmp_path, *WORDS, "--no-reduce", "held")
     [cluster] = told["clusters"]
-    assert len(cluster["members"]) == 2 and cluster["origin"]["kernel"] == "broken", cluster
+    assert len(cluster["members"]) == 3 and cluster["origin"]["kernel"] == "broken", cluster
 
 
 @pytest.mark.parametrize(
