@@ -19,7 +19,7 @@ from shrinkray_gpu.errors import ShrinkError, UsageError
 from shrinkray_gpu.oracle.adopt import SKIPPED_HERE
 from shrinkray_gpu.triage.clusters import CauseCluster, FailureMember, SortedFailures, sort
 from shrinkray_gpu.triage.fault_origin import of_text
-from shrinkray_gpu.triage.reading import read_all
+from shrinkray_gpu.triage.reading import read_all, tells_of_tests
 from shrinkray_gpu.triage.reductions import FAILED, REDUCED, STOPPED, Reducing, explained, reduce_cluster
 from shrinkray_gpu.triage.reported import ReportedFailure
 from shrinkray_gpu.triage.reruns import Reruns, TriagePlace
@@ -73,7 +73,7 @@ def triage(asked: TriageAsked, place: TriagePlace, reducing: Reducing, say: Call
         "pytest": list(asked.pytest),
     }
     reports = read_all(asked.paths, place.cwd, say)
-    if not (reports or asked.pytest):
+    if not (reports or asked.pytest or any(map(tells_of_tests, asked.paths))):
         raise UsageError("no failure is told of there: name junit.xml, logs, or a folder of capsules")
     journal = TriageJournal(asked.output, settings, place.versions, restart=asked.restart)
     if journal.outdated:

@@ -217,6 +217,14 @@ def test_what_a_corpus_knows_is_named_and_not_reduced(tmp_path: Path) -> None:
     assert "fixed in Triton >=3.9" in (tmp_path / "triage" / "index.md").read_text()
 
 
+def test_a_report_of_a_suite_that_passes_is_no_mistake(tmp_path: Path) -> None:
+    suite = '<testsuites><testsuite tests="1"><testcase classname="test_it" name="test_it" /></testsuite></testsuites>'
+    (tmp_path / "junit.xml").write_text(f'<?xml version="1.0" encoding="utf-8"?>{suite}')
+    done = shrink("triage", "--quiet", "junit.xml", cwd=tmp_path)
+    assert (done.code, done.out, done.err) == (0, "no failure: nothing is to be sorted\n", "")
+    assert "0 failures" in (tmp_path / "triage" / "index.md").read_text()
+
+
 def test_a_test_that_is_skipped_here_is_not_called_flaky(tmp_path: Path) -> None:
     (tmp_path / "test_it.py").write_text(
         "import pytest\n@pytest.mark.skipif(True, reason='needs a GPU')\ndef test_it(): pass\n"
@@ -337,6 +345,53 @@ def test_tests_that_are_run_to_find_failures_are_kept_one_by_one(tmp_path: Path)
         assert said[1:] == [f"test {n} of 3: test_it.py::test_{name}" for n, name in enumerate("abc", 1)]
 
 
+CARRY = """\
+import torch, triton
+import triton.language as tl
+
+@triton.jit
+def NAME(y, x, opening):
+    total, brought = opening, 0
+    for page in tl.range(2, flatten=True):
+        for index in range(2):
+            total += tl.load(y + page * 8 + index)
+        total += brought
+        brought = total
+        tl.store(x + page, total)
+
+def run():
+    NAME[(1,)](torch.zeros(24, dtype=torch.int32, device="cuda"), torch.zeros(4, dtype=torch.int32, device="cuda"), 0)
+"""
+ASSEMBLY = """\
+import torch, triton
+import triton.language as tl
+import go
+
+@triton.jit
+def kernel(x):
+    tl.store(x, tl.inline_asm_elementwise("nonsense $0, $1;", "=r,r", [tl.load(x)], tl.int32, True, 1))
+
+def run():
+    go.launch(kernel, torch.zeros(4, dtype=torch.int32, device="cuda"))
+"""
+
+
+@pytest.mark.slow
+def test_a_pass_that_fails_alike_is_one_cause_and_two_kernels_of_one_name_are_two(tmp_path: Path) -> None:
+    """ptxas names no line of the kernel. Both are launched by one line of the host's."""
+    files = {"a": CARRY.replace("NAME", "one"), "b": CARRY.replace("NAME", "other"), "c": ASSEMBLY, "d": ASSEMBLY}
+    files["go"] = "def launch(kernel, x):\n    kernel[(1,)](x)\n"
+    for name, text in files.items():
+        (tmp_path / f"{name}.py").write_text(text)
+    (tmp_path / "test_it.py").write_text("".join(f"def test_{n}():\n    import {n}; {n}.run()\n" for n in "abcd"))
+    with Reruns(TriagePlace(sys.executable, 90, {}, tmp_path, 120.0)) as reruns:
+        nodes = [f"test_it.py::test_{name}" for name in "abcd"]
+        found = [reruns.rerun(ReportedFailure(node, "log", "RuntimeError: no", "", node)) for node in nodes]
+    one, other, third, fourth = (each.origin for each in found)
+    assert one is not None and one == other and "TritonGPUFuseNestedLoops" in one.kind, found
+    assert third is not None and third != fourth and (third.kernel, third.statement) == ("kernel", "c.py"), found
+
+
 @pytest.mark.slow
 def test_capsules_of_one_launch_are_one_cause(tmp_path: Path) -> None:
     held = tmp_path / "held"
@@ -362,12 +417,14 @@ def test_capsules_of_one_launch_are_one_cause(tmp_path: Path) -> None:
         (("--shrink-args", "'", "fine.log"), "--shrink-args: No closing quotation"),
         (("--arch", "hopper", "fine.log"), "--arch hopper: name an NVIDIA architecture"),
         (("fine.log",), "no failure is told of there"),
+        (("page.xml",), "no failure is told of there"),
         (("--", "pytest", "no_such_test.py"), "pytest no_such_test.py ran no test (exit code 4): "),
     ],
 )
 def test_bad_input_is_told_in_a_line(tmp_path: Path, words: tuple[str, ...], said: str) -> None:
     (tmp_path / "empty").mkdir()
     (tmp_path / "fine.log").write_text("all is well\n")
+    (tmp_path / "page.xml").write_text("<html><body>no tests</body></html>\n")
     done = refused("triage", *words, cwd=tmp_path)
     assert done.code == 2 and said in done.message and "Traceback" not in done.err, done.err
     assert not re.search(r"\n.", done.message) and os.listdir(tmp_path / "empty") == []
