@@ -17,6 +17,7 @@ from typing import Any
 
 from shrinkray_gpu.errors import ShrinkError, UsageError
 from shrinkray_gpu.oracle.adopt import SKIPPED_HERE
+from shrinkray_gpu.questions.bisect.answer_log import settings_with_digests
 from shrinkray_gpu.triage.clusters import CauseCluster, FailureMember, SortedFailures, sort
 from shrinkray_gpu.triage.fault_origin import of_text
 from shrinkray_gpu.triage.reading import read_all, tells_of_tests
@@ -24,7 +25,7 @@ from shrinkray_gpu.triage.reductions import FAILED, REDUCED, STOPPED, Reducing, 
 from shrinkray_gpu.triage.reported import ReportedFailure
 from shrinkray_gpu.triage.reruns import Reruns, TriagePlace
 from shrinkray_gpu.triage.session import run_session
-from shrinkray_gpu.triage.triage_journal import TriageJournal, shown_environment
+from shrinkray_gpu.triage.triage_journal import TriageJournal
 
 RUNNING = 0.5
 """The part of the budget after which no failure is run any more: a repro of one cause is worth more."""
@@ -69,7 +70,7 @@ def triage(asked: TriageAsked, place: TriagePlace, reducing: Reducing, say: Call
         "python": place.python,
         "arch": place.arch,
         "cwd": str(place.cwd),
-        "environment": shown_environment(place.environment),
+        "environment": settings_with_digests(place.environment),
         "pytest": list(asked.pytest),
     }
     reports = read_all(asked.paths, place.cwd, say)

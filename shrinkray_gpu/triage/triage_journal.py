@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import fcntl
-import hashlib
 import json
 import os
 from collections.abc import Mapping, Sequence
@@ -12,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 from shrinkray_gpu.errors import UsageError
-from shrinkray_gpu.evidence.secrets_found import SECRET, without_secrets
 from shrinkray_gpu.reduction.journal_lines import read_journal, write_line
 from shrinkray_gpu.triage.reported import ReportedFailure
 from shrinkray_gpu.triage.reruns import Rerun
@@ -23,25 +21,10 @@ RECORD = "session.jsonl"
 FORMAT = 1
 
 
-def shown_environment(environment: Mapping[str, str]) -> dict[str, str]:
-    """Variables as the journal has them: of a value that may be a secret only a digest, by which it can be told from
-    another one."""
-    return {name: _digest(value) if _is_secret(name, value) else value for name, value in environment.items()}
-
-
 def _changes(before: Mapping[str, str], now: Mapping[str, str]) -> str:
     """`triton 3.6.0 then, 3.9.0 now`; empty where all is as it was."""
     both = {name: (before.get(name, "not there"), now.get(name, "not there")) for name in sorted({*before, *now})}
     return ", ".join(f"{name} {then} then, {this} now" for name, (then, this) in both.items() if then != this)
-
-
-def _is_secret(name: str, value: str) -> bool:
-    assigned = f"{name}={value}"
-    return SECRET.search(name) is not None or without_secrets(assigned) != assigned
-
-
-def _digest(value: str) -> str:
-    return f"sha256:{hashlib.sha256(value.encode(errors='surrogateescape')).hexdigest()[:16]}"
 
 
 def _private(path: str, flags: int) -> int:

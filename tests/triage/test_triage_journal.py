@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from shrinkray_gpu.errors import UsageError
-from shrinkray_gpu.triage.triage_journal import TriageJournal, shown_environment
+from shrinkray_gpu.questions.bisect.answer_log import settings_with_digests
+from shrinkray_gpu.triage.triage_journal import TriageJournal
 from tests.triage.test_clusters import SEEN, report
 
 SETTINGS = {"arch": 90, "cwd": "/x"}
@@ -60,8 +61,8 @@ def test_what_other_versions_ran_is_forgotten_and_told(tmp_path: Path) -> None:
 
 def test_values_that_may_be_secrets_are_digests_and_the_file_is_its_owners(tmp_path: Path) -> None:
     given = {"HF_TOKEN": "tiny", "URL": "https://me:pass1word@host/x", "TRITON_DEBUG": "1"}
-    shown = shown_environment(given)
-    assert shown["TRITON_DEBUG"] == "1" and shown != shown_environment({**given, "HF_TOKEN": "other"})
+    shown = settings_with_digests(given)
+    assert shown["TRITON_DEBUG"] == "1" and shown != settings_with_digests({**given, "HF_TOKEN": "other"})
     assert not any(value in str(shown) for value in ("tiny", "pass1word"))
     (tmp_path / "journal.jsonl").touch(mode=0o644)
     TriageJournal(tmp_path, {"environment": shown}, RAN).close()
