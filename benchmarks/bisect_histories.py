@@ -14,6 +14,11 @@ that no good commit shows log2(1 + p (1 - p)^((1 - p) / p)) bits, and 0.95 of th
 no search, not even one that knows the rate and what builds, needs fewer runs on average than the quotient.
 
 "Runs" are all runs, those at both ends too. Attempts to build in vain are counted apart.
+
+    python benchmarks/bisect_histories.py --releases 8                   two minutes
+
+searches short histories, as of releases, with the fault at each position alike often. There the priors are tried: that
+of a fault of which chance is known to have a part, and that of one which most likely shows in every run (`--arch`).
 """
 
 from __future__ import annotations
@@ -32,8 +37,9 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
-from shrinkray_gpu.corpus.first_bad import FirstBad  # noqa: E402
+from shrinkray_gpu.corpus.first_bad import ALWAYS, SURE, FirstBad  # noqa: E402
 from shrinkray_gpu.oracle import Answer  # noqa: E402
+from shrinkray_gpu.questions.bisect.bisect import FIRST_RUN  # noqa: E402
 
 COMMITS = 1024
 FLAKES = 0.05
@@ -117,14 +123,46 @@ def row(rate: float, histories: int, confidence: float, seed: int) -> dict[str, 
     }
 
 
+def releases_row(versions: int, rate: float, always: float, each: int, seed: int) -> dict[str, Any]:
+    """Searches of a short history, as `shrink bisect` makes them with its usual confidence."""
+    rng = random.Random(f"{seed} {versions} {rate} {always}")
+    wrong, runs = dict.fromkeys(range(1, versions), 0), 0
+    for first in [*wrong] * each:
+        search = FirstBad(versions - 1, always=always)
+        while (version := search.choice(FIRST_RUN)) is not None:
+            runs += 1
+            if rng.random() < FLAKES:
+                search.add(version, Answer.UNKNOWN)
+            else:
+                search.add(version, Answer.FAULTS if version >= first and rng.random() < rate else Answer.PASSES)
+        found = search.found()
+        wrong[first] += found is not None and found.first != first
+    return {
+        "versions": versions,
+        "rate": rate,
+        "prior of a fault in every run": always,
+        "histories": each * len(wrong),
+        "wrong": sum(wrong.values()),
+        "most wrong at one position": f"{max(wrong.values())} of {each}",
+        "runs": round(runs / each / len(wrong), 1),
+    }
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--confidence", type=float, nargs="*", default=[0.995])
     parser.add_argument("--share", type=float, default=1.0, help="of the usual number of histories")
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--releases", type=int, metavar="N", help="short histories of N versions instead")
     parser.add_argument("--json", type=Path, help="write the rows there")
     given = parser.parse_args()
     rows = []
+    if given.releases:
+        for always in (ALWAYS, SURE):
+            for rate in (1.0, 0.9, 0.7, 0.5, 0.2):
+                rows.append(releases_row(given.releases, rate, always, round(200 * given.share), given.seed))
+                print(", ".join(f"{name} {value}" for name, value in rows[-1].items()), flush=True)
+        given.confidence = []
     for confidence in given.confidence:
         for rate, histories in HISTORIES.items():
             rows.append(row(rate, max(1, round(histories * given.share)), confidence, given.seed))

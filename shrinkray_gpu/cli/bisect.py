@@ -29,7 +29,7 @@ from shrinkray_gpu.device import gpus
 from shrinkray_gpu.errors import NotReproduced, UsageError
 from shrinkray_gpu.events import SCHEMA
 from shrinkray_gpu.oracle import parse
-from shrinkray_gpu.questions.bisect import Bisected, ReleaseHistory, bisect_program, history_of
+from shrinkray_gpu.questions.bisect import Bisected, Bisection, ReleaseHistory, bisect_program, history_of
 from shrinkray_gpu.questions.bisect.answer_log import (
     AnswerLog,
     answer_log,
@@ -57,12 +57,16 @@ class _Bisect(TakesProgram):
 @click.option("--good", metavar="V", help="A release that does not show the fault; older or newer than the bad one.")
 @click.option("--bad", metavar="V", help="A release that shows it.")
 @click.option(
-    "--over", type=click.Choice(["triton", "ptxas"]), default="triton", show_default=True, help="Releases of what."
+    "--over",
+    type=click.Choice(["triton", "torch", "ptxas", "driver"]),
+    default="triton",
+    show_default=True,
+    help="Releases of what.",
 )
 @click.option(
     "--triton", "tritons", metavar="V,V,...", help="Search these releases of Triton only. Default: all of the index."
 )
-@click.option("--index", metavar="URL", help="Take Triton from this package index alone (PEP 503), nightlies too.")
+@click.option("--index", metavar="URL", help="Take Triton, or torch, from this package index alone (PEP 503).")
 @click.option(
     "--oracle",
     multiple=True,
@@ -120,10 +124,22 @@ def bisect_command(file: Path | None, args: tuple[str, ...], **given: Any) -> No
     if not (given["good"] and given["bad"]):
         missing = "--bad" if given["good"] else "--good"
         raise UsageError(f"between which releases? Give {missing} V, too: --good one without the fault, --bad one with")
-    if given["over"] == "ptxas" and (given["index"] or given["tritons"]):
-        raise UsageError("--index and --triton are for --over triton: leave them out")
+    _check_over(given)
     if not _search(file, args, given):
         sys.exit(NOT_FOUND)
+
+
+def _check_over(given: Mapping[str, Any]) -> None:
+    over = given["over"]
+    if over == "driver":
+        raise UsageError(
+            "--over driver: a driver cannot be installed aside, and other ones are not at hand here. Run shrink check "
+            "on a machine with each"
+        )
+    if over != "triton" and given["tritons"]:
+        raise UsageError(f"--triton is for --over triton: leave it out with --over {over}")
+    if over == "ptxas" and given["index"]:
+        raise UsageError("--index is for --over triton and --over torch: leave it out")
 
 
 def _checked(file: Path, given: Mapping[str, Any]) -> dict[str, Any]:
@@ -177,11 +193,25 @@ def _search(file: Path, args: tuple[str, ...], given: Mapping[str, Any]) -> bool
                 history, runs, log, confidence=given["confidence"], most_runs=given["runs"], say=say
             )
     say.close()
+    moved = _moved_along(bisection, place) if place.package == "torch" else {}
     if given["as_json"]:
-        print_answer({"schema": SCHEMA, **bisection.to_json()})
+        print_answer({"schema": SCHEMA, **bisection.to_json(), **({"triton": moved} if moved else {})})
     else:
         click.echo(f"{bisection.table()}\n{bisection.verdict()}")
+        if len(set(moved.values())) > 1:
+            pairs = ", ".join(f"{triton or 'none'} with torch {torch}" for torch, triton in moved.items())
+            click.echo(f"Triton moved along, and may be what changed: {pairs}. Search --over triton, too")
     return bisection.found
+
+
+def _moved_along(bisection: Bisection, place: ReleasePlace) -> dict[str, str]:
+    """The Triton of each torch that was run, from the last before the change to the last that may have brought it."""
+    found = bisection.search.found()
+    if found is None:
+        return {}
+    bounds = range(bisection.search.good_neighbour(found), found.last + 1)
+    run = [bisection.history.releases[at] for at in bounds if any(bisection.search.runs(at))]
+    return {each: environments.triton_of(place.interpreter(each, lambda text: None)[0]) for each in run}
 
 
 def _begun(log: AnswerLog) -> tuple[ReleaseHistory, tuple[str, ...]] | None:
@@ -203,7 +233,7 @@ def _begin(
     if place.package == "ptxas":
         offered = environments.ptxas_releases(place.python)
     else:
-        offered = releases(given["tritons"]) or environments.triton_releases(place.python, place.index)
+        offered = releases(given["tritons"]) or environments.triton_releases(place.python, place.index, place.package)
     history = history_of(place.package, given["good"], given["bad"], offered=offered)
     count, ends = len(history.releases), (history.releases[0], history.releases[-1])
     say(f"searching {count} releases of {place.package}, from the good {ends[0]} to the bad {ends[1]}")

@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-import re
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from shrinkray_gpu.cli import reduce as of_reduce
 from shrinkray_gpu.cli import sandbox
 from shrinkray_gpu.cli.words import CONTEXT, OneLineComplaints, chosen_python, fail, narrator
-from shrinkray_gpu.device import error_table
 from shrinkray_gpu.errors import NotReproduced, UsageError
 from shrinkray_gpu.runner.sandbox import SandboxPlaces
-
-if TYPE_CHECKING:
-    from shrinkray_gpu.lift.from_capsule.capsule import Capsule
 
 _LEFT_OUT = frozenset({"file", "args", "module", "launch", "list_passes", "only_check"})
 
@@ -49,7 +44,7 @@ def _capsule(context: click.Context, /, capsule: Path | None, launch: int | None
     held = place / f"{capsule.stem}_contents"
     found = capsules.read(capsule, held)
     tries = found.tries(launch)
-    given["oracle"] = given["oracle"] or (spec(found),)
+    given["oracle"] = given["oracle"] or (capsules.spec(found),)
     say(f"{capsule.name}: {found.error}; {found.seen} launches, {len(found.likely)} of them may be the one")
     capsules.unpack(found, held)
     rest = of_reduce.reduce_command.make_context("shrink", []).params
@@ -70,25 +65,6 @@ def _capsule(context: click.Context, /, capsule: Path | None, launch: int | None
     say.close()
     tried = [suspect for suspect, _ in tries]
     raise NotReproduced(f"no launch of {capsule.name} shows {found.error!r} by itself. {found.what_next(tried)}")
-
-
-def spec(capsule: Capsule) -> str:
-    """The SPEC for the error that a capsule names. Its words never choose the form: anybody may have sent the file.
-    Raises UsageError where it names none."""
-    if capsule.cuda_error:
-        known = error_table.parse_error(capsule.cuda_error)
-        return known.text if known else f"regex:{_escaped(capsule.cuda_error)}"
-    named = re.fullmatch(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*", capsule.error_type)
-    said = _escaped(capsule.error_line)
-    if not named and not said:
-        raise UsageError(f"{capsule.path.name} names no error, so what must persist is not known: say it with --oracle")
-    head = f"exception:{capsule.error_type}" if named else "regex"
-    return f"{head}:{said}" if said else head
-
-
-def _escaped(line: str) -> str:
-    """A regex for the line, with any numbers in the place of its own: sizes change as the script does."""
-    return re.sub(r"\d+", r"\\d+", re.escape(line.strip()))
 
 
 def script_names(numbers: Sequence[int]) -> list[str]:

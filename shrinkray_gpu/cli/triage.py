@@ -101,7 +101,7 @@ def triage_command(paths: tuple[Path, ...], **given: Any) -> None:
         restart=given["restart"],
         reduce=not given["no_reduce"],
     )
-    result = triage(asked, place, Reducing(given["max_time"], _words(given["shrink_args"]), given["restart"]), say)
+    result = triage(asked, place, Reducing(given["max_time"], _words(given["shrink_args"])), say)
     say.close()
     told = page.to_json(result)
     try:
@@ -110,6 +110,8 @@ def triage_command(paths: tuple[Path, ...], **given: Any) -> None:
         raise UsageError(f"cannot write {given['output']}: {error.strerror}. Make room there, and try again") from error
     if given["as_json"]:
         print_answer(told)
+    elif not (result.failures or result.interrupted):
+        click.echo("no failure: nothing is to be sorted")
     else:
         click.echo(page.summary(told))
         for each in told["clusters"]:

@@ -27,11 +27,13 @@ Say = Callable[[str], None]
 _ABOUT = """
 import importlib.metadata, json, os, sys
 packages = [p for p in sys.path if os.path.basename(p) in ('site-packages', 'dist-packages')]
-try:
-    triton = importlib.metadata.version('triton')
-except importlib.metadata.PackageNotFoundError:
-    triton = ''
-print(json.dumps([sys.version_info[:2], packages, triton]))
+present = dict.fromkeys(('torch', 'triton'), '')
+for name in present:
+    try:
+        present[name] = importlib.metadata.version(name)
+    except importlib.metadata.PackageNotFoundError:
+        pass
+print(json.dumps([sys.version_info[:2], packages, present]))
 """
 
 _PEOPLE = {"triton": "Triton"}
@@ -63,12 +65,27 @@ def with_triton(version: str, *, python: str, index: str = "", say: Say = lambda
     Raises NoSuchRelease where there is no such Triton for this Python, and UsageError where nothing can be installed.
     """
     (version,) = in_order([version])
-    (major, minor), packages, own_triton = _about(python)
-    if own_triton == version and not index:
+    return _with("triton", version, python, index, say, alone=True)
+
+
+def with_torch(version: str, *, python: str, index: str = "", say: Say = lambda text: None) -> str:
+    """The same with this torch, and with what it depends on: a build that pins a Triton brings that one, any other
+    leaves the Triton of `python` as it is. Raises as `with_triton` does."""
+    return _with("torch", version, python, index, say, alone=False)
+
+
+def triton_of(python: str) -> str:
+    """The Triton of an interpreter; empty where it has none. Raises UsageError."""
+    return _about(python)[2]["triton"]
+
+
+def _with(package: str, version: str, python: str, index: str, say: Say, *, alone: bool) -> str:
+    (major, minor), packages, present = _about(python)
+    if present[package] == version and not index:
         return python
     # Another interpreter has another torch, though the Triton be the same.
     like = hashlib.sha256("\n".join([*packages, *filter(None, [index])]).encode()).hexdigest()[:8]
-    folder = home() / f"triton-{version}-python{major}.{minor}-{like}"
+    folder = home() / f"{package}-{version}-python{major}.{minor}-{like}"
     own = folder / "lib" / f"python{major}.{minor}" / "site-packages"
     if (folder / "whole").exists():
         return str(folder / "bin" / "python")
@@ -77,9 +94,10 @@ def with_triton(version: str, *, python: str, index: str = "", say: Say = lambda
         with open(folder.parent / f"{folder.name}.lock", "w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)  # two commands at once: one makes it
             if not (folder / "whole").exists():
-                say(f"installing triton {version} into {folder} ...")
+                say(f"installing {package} {version} into {folder} ...")
                 try:
-                    _make(folder, own, version, python, packages, index)
+                    wanted = [f"{package}=={version}", *(["--no-deps"] if alone else [])]
+                    _make(folder, own, wanted, python, packages, index)
                 except UsageError:
                     shutil.rmtree(folder, ignore_errors=True)
                     raise
@@ -90,10 +108,10 @@ def with_triton(version: str, *, python: str, index: str = "", say: Say = lambda
     return str(folder / "bin" / "python")
 
 
-def triton_releases(python: str, index: str = "") -> list[str]:
-    """The releases of Triton that this interpreter could install, oldest first; of an `index` that is given (its URL,
-    PEP 503 or 691) pre-releases, too, and that index alone. Raises UsageError without an index."""
-    names = in_order(_offered("triton", python, index))
+def triton_releases(python: str, index: str = "", package: str = "triton") -> list[str]:
+    """The releases of Triton (or torch) that this interpreter could install, oldest first; of an `index` that is given
+    (its URL, PEP 503 or 691) pre-releases, too, and that index alone. Raises UsageError without an index."""
+    names = in_order(_offered(package, python, index))
     return [name for name in names if index or not Version(name).is_prerelease]
 
 
@@ -170,22 +188,22 @@ def in_order(versions: Iterable[str]) -> list[str]:
     return [f"{version}.0" if re.fullmatch(r"\d+\.\d+", str(version)) else str(version) for version in sorted(found)]
 
 
-def _make(folder: Path, own: Path, version: str, python: str, packages: list[str], index: str) -> None:
+def _make(folder: Path, own: Path, wanted: list[str], python: str, packages: list[str], index: str) -> None:
     shutil.rmtree(folder, ignore_errors=True)
     _run([python, "-m", "venv", "--without-pip", str(folder)], f"cannot make {folder}")
-    install = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-deps"]
-    _install([*install, "--target", str(own), f"triton=={version}"], f"cannot install triton {version}", index)
-    # Looked into after its own Triton.
+    install = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--target", str(own)]
+    _install([*install, *wanted], f"cannot install {wanted[0].replace('==', ' ')}", index)
+    # Looked into after its own packages.
     (own / "shrink_base.pth").write_text("".join(f"{path}\n" for path in packages))
     (folder / "whole").touch()
 
 
-def _about(python: str) -> tuple[tuple[int, int], list[str], str]:
-    """Version and package folders of an interpreter, and its Triton, if it has one."""
+def _about(python: str) -> tuple[tuple[int, int], list[str], dict[str, str]]:
+    """Version and package folders of an interpreter, and its torch and Triton; empty where it has none."""
     said = _run([python, "-c", _ABOUT], f"cannot run the interpreter {python}")
     try:
-        version, packages, triton = json.loads(said)
-        return (version[0], version[1]), list(dict.fromkeys(packages)), triton
+        version, packages, present = json.loads(said)
+        return (version[0], version[1]), list(dict.fromkeys(packages)), present
     except (ValueError, TypeError, IndexError) as error:
         raise UsageError(f"{python} is not a Python interpreter: it answered {said.strip()[:80]!r}") from error
 

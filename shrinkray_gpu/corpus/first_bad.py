@@ -29,6 +29,8 @@ GOOD_END_IS_BAD = 0.2
 """Prior probability that the user errs about the good end."""
 DOUBT = 0.1
 """Share of the errors that the confidence allows which may come from a good end that is bad."""
+CONFIRMED = 0.5
+"""Share of the errors that the confidence allows which may come from luck at the version before the one named."""
 ALWAYS = 0.2
 """Prior probability that the fault shows in every run of a bad version. More would save runs where it does, and name
 wrong versions where it only seems to."""
@@ -141,14 +143,34 @@ class FirstBad:
         return sorted(found, key=lambda each: (-each.probability, each.first))
 
     def found(self) -> Suspects | None:
-        """The likeliest set, if its posterior is what was asked for, and the good end is hardly bad itself."""
+        """The likeliest set, if its posterior is what was asked for, its good neighbour is confirmed, and the good end
+        is hardly bad itself."""
         best = self._likely()
-        return best if best is not None and (best.first == 0 or not self.good_end_is_doubted) else None
+        if best is None or best.first == 0:
+            return best
+        return None if self.good_end_is_doubted or not self._is_confirmed(best) else best
 
     @property
     def good_end_is_doubted(self) -> bool:
         """Whether the good end passed too rarely to be good. One that a run would tell nothing of is believed."""
         return self.can_answer(0) and self._stretches()[0].mass >= DOUBT * (1 - self.confidence)
+
+    def good_neighbour(self, suspects: Suspects) -> int:
+        """The last version before the set that can answer: if it is bad, the set is innocent."""
+        return next((version for version in range(suspects.first - 1, 0, -1) if self.can_answer(version)), 0)
+
+    def _is_confirmed(self, suspects: Suspects) -> bool:
+        """Whether a bad version would hardly pass as often as the good neighbour did. All that may be wrong with a name
+        is luck at this version, for a fault that was seen is no mistake. So it is judged by itself: the posterior is
+        right on average only, over all rates, and the prior of a fault that always shows has no say here."""
+        neighbour = self.good_neighbour(suspects)
+        if not self.can_answer(neighbour):
+            return True
+        passes = self.runs(neighbour)[1]
+        shown = sum(count for version, count in self._faults.items() if version >= suspects.last)
+        luck = sum(count for version, count in self._passes.items() if version >= suspects.last)
+        chance = _sometimes(shown, luck + passes) - _sometimes(shown, luck)
+        return chance <= math.log(CONFIRMED * (1 - self.confidence))
 
     def _likely(self) -> Suspects | None:
         if all(stretch.mass < self.confidence for stretch in self._stretches()):
@@ -174,15 +196,16 @@ class FirstBad:
         """The version to run next; None where it is found, or no run would tell more.
 
         The bad end comes first, until its fault was seen a few times, and then the good end once. Once the rest is
-        found, the good end is asked until it is believed. `first_run` is what the first run of a version costs, in
+        found, its good neighbour is asked until it and the good end are believed: what passes there speaks for all
+        versions before it, too. `first_run` is what the first run of a version costs, in
         runs: it is built or installed for that.
         """
         if self._faults.get(self.last, 0) < self.sightings:
             return self.last if self.can_answer(self.last) else None
         if not sum(self.runs(0)) and self.can_answer(0):
             return 0
-        if self._likely() is not None:
-            return 0 if self.found() is None else None
+        if (likely := self._likely()) is not None:
+            return self.good_neighbour(likely) if self.found() is None else None
         best, chosen = 0.0, None
         for version, bits in self._information():
             runs, silent = sum(self.runs(version)), self._silent.get(version, 0)
@@ -249,13 +272,18 @@ class FirstBad:
 
 def _evidence(faults: int, passes: int, always: float) -> tuple[float, float]:
     """How likely such runs of bad versions are (its logarithm), and the rate that is to be expected after them."""
-    sometimes = math.lgamma(faults + SHAPE) + math.lgamma(passes + 1) - math.lgamma(faults + passes + SHAPE + 1)
-    sometimes += math.log(SHAPE * (1 - always))
+    sometimes = _sometimes(faults, passes) + math.log(1 - always)
     rate = (faults + SHAPE) / (faults + passes + SHAPE + 1)
     if passes:
         return sometimes, rate
     both = math.log(always) + math.log1p(math.exp(sometimes) / always)
     return both, 1 - math.exp(sometimes - both) * (1 - rate)
+
+
+def _sometimes(faults: int, passes: int) -> float:
+    """The logarithm of how likely such runs of bad versions are, where the rate is drawn from the Beta prior."""
+    either = math.lgamma(faults + passes + SHAPE + 1)
+    return math.log(SHAPE) + math.lgamma(faults + SHAPE) + math.lgamma(passes + 1) - either
 
 
 def _entropy(chance: float) -> float:

@@ -213,7 +213,7 @@ def _members_of(
 def tells_of(report: ReportedFailure, rerun: Rerun) -> bool:
     """Whether the report may be of the fault that the rerun shows, or of the exception that the fault ended in: by
     phase and class, or by the device's code. One without a fault, and one of a process that is gone, may be."""
-    if report.fault is None or _CRASHED.search(report.message):
+    if report.fault is None or report.died is not None or _CRASHED.search(report.message):
         return True
     said = ReportedFailure(report.name, report.source, rerun.message)
     if report.message.endswith("...") and rerun.message.startswith(report.message[:-3]):  # a log's summary is cut

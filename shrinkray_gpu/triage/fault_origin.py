@@ -10,14 +10,15 @@ from __future__ import annotations
 import ast
 import hashlib
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from shrinkray_gpu.evidence.evidence import Evidence
+from shrinkray_gpu.evidence.source_places import folders_of
+from shrinkray_gpu.evidence.source_text import name_below
 from shrinkray_gpu.oracle.cause_check import LaunchCauses, faulting_launch, is_of_grid
 from shrinkray_gpu.oracle.driver_error import static_rule
-from shrinkray_gpu.oracle.fault import Fault, kernels
+from shrinkray_gpu.oracle.fault import Fault, broken_compile, kernels
 from shrinkray_gpu.questions.blame.way import own_lines
 from shrinkray_gpu.runner.inside.static.cause import MEMORY, STRIDE, SWAPPED, Cause
 from shrinkray_gpu.runner.pool import Script
@@ -28,6 +29,7 @@ BY_IR, BY_RULE, BY_COMPILER, BY_LINES, BY_TEXT = (
     "Triton's IR", "a static rule", "the compiler's words", "the lines that lead to it", "its text alone",
 )  # fmt: skip
 
+_Function = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 _WHOLE = re.compile(r"[iu]\d+\[")
 """How a launch tells of a tensor of whole numbers."""
 _CHECK = re.compile(r"^Failed$|Assert|Tolerance|Mismatch")
@@ -71,8 +73,7 @@ def origin_of(run: Run, seen: Evidence, node: str, script: Script) -> FaultOrigi
         return FaultOrigin(BY_LINES, fault.klass, fault.kernel, fault.construct, (*frames, function(node)))
     kind = f"{fault.klass}: {fault.text}" if fault.text else fault.klass
     if fault.phase == "compile":
-        statement = str(seen.place) if seen.place is not None else ""
-        return FaultOrigin(BY_COMPILER, kind, fault.kernel or seen.kernel, statement)
+        return _of_compiler(fault, kind, run, seen, frames, script) or _of_host(fault, kind, run, frames, node)
     return _of_host(fault, kind, run, frames, node)
 
 
@@ -148,36 +149,61 @@ def _computes_all(launch: Launch, cause: Cause, root: Path) -> bool:
     found = _launching(tree, int(line))
     if found is None:
         return False
-    host, call = found
+    around, host, call = found
     passed = [(given, told) for given, told in zip(call.args, launch.args) if "[" in told]
     tensors = {given.id for given, _ in passed if isinstance(given, ast.Name)}
-    every = (*host.args.posonlyargs, *host.args.args, *host.args.kwonlyargs, host.args.vararg, host.args.kwarg)
-    parameters = {each.arg for each in every if each is not None}
+    parameters = _parameters(host).union(*map(_names, around))
     if cause.kind == MEMORY:
         lists = [given for given, told in passed if _WHOLE.match(told)]
         if not all(isinstance(given, ast.Name) and given.id not in parameters for given in lists):
             return False
     handed = parameters - tensors
-    return not any(isinstance(node, ast.Name) and node.id in handed for node in _body(host))
+    body = host.body if isinstance(host.body, list) else [host.body]
+    return not any(isinstance(node, ast.Name) and node.id in handed for each in body for node in ast.walk(each))
 
 
-def _launching(tree: ast.Module, line: int) -> tuple[ast.FunctionDef, ast.Call] | None:
-    """The innermost function with a launch at this line, and the launch."""
-    hosts = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef) and _spans(node, line)]
+def _launching(tree: ast.Module, line: int) -> tuple[list[_Function], _Function, ast.Call] | None:
+    """The launch at this line, the innermost function that it is in, and those around it."""
     calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call) and _spans(node, line)]
     launches = [call for call in calls if isinstance(call.func, ast.Subscript)]
-    if not hosts or len(launches) != 1:
+    if len(launches) != 1:
         return None
-    return max(hosts, key=lambda node: node.lineno), launches[0]
+    functions = [node for node in ast.walk(tree) if isinstance(node, _Function) and launches[0] in ast.walk(node)]
+    return (functions[:-1], functions[-1], launches[0]) if functions else None  # ast.walk goes from without to within
 
 
-def _spans(node: ast.FunctionDef | ast.Call, line: int) -> bool:
+def _parameters(function: _Function) -> set[str]:
+    args = function.args
+    every = (*args.posonlyargs, *args.args, *args.kwonlyargs, args.vararg, args.kwarg)
+    return {each.arg for each in every if each is not None}
+
+
+def _names(function: _Function) -> set[str]:
+    """What a function within this one has of it: its parameters, and all that is given a name anywhere in it."""
+    stored = (node for node in ast.walk(function) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store))
+    return _parameters(function) | {node.id for node in stored}
+
+
+def _spans(node: ast.Call, line: int) -> bool:
     return node.lineno <= line <= (node.end_lineno or node.lineno)
 
 
-def _body(host: ast.FunctionDef) -> Iterator[ast.AST]:
-    for statement in host.body:
-        yield from ast.walk(statement)
+def _of_compiler(
+    fault: Fault, kind: str, run: Run, seen: Evidence, frames: tuple[str, ...], script: Script
+) -> FaultOrigin | None:
+    """A pass that fails by the same words is one cause, whatever kernel it is at work on: what is wrong is below the
+    front end, and numbers apart the words are the same. All else is of its kernel, by the line that the compiler names
+    or by the kernel's file; a kernel's name alone may be that of two. None where none of these is known."""
+    raised = run.failure.type.rpartition(".")[2] if run.failure is not None else ""
+    if fault.text and fault.klass != raised and not fault.klass.startswith("SIG"):
+        return FaultOrigin(BY_COMPILER, kind)
+    kernel, place = fault.kernel or seen.kernel, str(seen.place or "")
+    if place and place not in frames:
+        return FaultOrigin(BY_COMPILER, kind, kernel, place)
+    broken = broken_compile(run)
+    if broken is None or not broken.file:
+        return None
+    return FaultOrigin(BY_COMPILER, kind, kernel, name_below(broken.file, folders_of(script)))
 
 
 def _of_host(fault: Fault, kind: str, run: Run, frames: tuple[str, ...], node: str) -> FaultOrigin:

@@ -34,10 +34,7 @@ def read_all(paths: Sequence[Path], root: Path, say: Callable[[str], None] = _no
     below `root`. Raises UsageError for what cannot be read; in a folder, that is told and left out."""
     found: list[ReportedFailure] = []
     for path in paths:
-        files = sorted(each for each in path.rglob("*") if each.is_file()) if path.is_dir() else [path]
-        if not files:
-            raise UsageError(f"{path} is an empty folder: name junit.xml, logs, or a folder of capsules")
-        for file in files:
+        for file in _files(path):
             try:
                 found += list(_read(file, root, alone=file == path))
             except UsageError as error:
@@ -45,6 +42,20 @@ def read_all(paths: Sequence[Path], root: Path, say: Callable[[str], None] = _no
                     raise
                 say(f"left out: {error}")
     return found
+
+
+def tells_of_tests(path: Path) -> bool:
+    """Whether there is a junit.xml, also one without a failure: then nothing is wrong with what was named. For paths
+    that `read_all` read."""
+    heads = (file.open("rb").read(4096) for file in _files(path))
+    return any(re.search(rb"<testsuites?\b", head) for head in heads)
+
+
+def _files(path: Path) -> list[Path]:
+    files = sorted(each for each in path.rglob("*") if each.is_file()) if path.is_dir() else [path]
+    if not files:
+        raise UsageError(f"{path} is an empty folder: name junit.xml, logs, or a folder of capsules")
+    return files
 
 
 def _read(file: Path, root: Path, *, alone: bool) -> Iterator[ReportedFailure]:
@@ -78,8 +89,16 @@ def _junit(file: Path, data: bytes, root: Path) -> Iterator[ReportedFailure]:
                 node = _node(case, root)
                 name = node or "::".join(filter(None, (case.get("classname", ""), case.get("name", ""))))
                 text = _COLOUR.sub("", failed.text or "")
-                yield ReportedFailure(name, str(file), _COLOUR.sub("", failed.get("message", "")), text, node)
+                message = collection_error(_COLOUR.sub("", failed.get("message", "")), text)
+                yield ReportedFailure(name, str(file), message, text, node)
                 break
+
+
+def collection_error(message: str, text: str) -> str:
+    """The message; of a file that pytest cannot collect, what was raised, since it is the same words for each."""
+    if message != "collection failure":
+        return message
+    return "\n".join(line.strip() for line in _RAISED.findall(text)) or message
 
 
 def _node(case: xml.Element, root: Path) -> str:

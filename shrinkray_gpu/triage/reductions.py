@@ -34,12 +34,13 @@ class Reducing:
     """Of search, for each."""
     words: tuple[str, ...] = ()
     """More options of `shrink`."""
-    restart: bool = False
+    resumes: bool = False
+    """Whether it goes on with what an earlier call began, with the versions of now."""
 
 
 def command(member: FailureMember, place: TriagePlace, asked: Reducing, folder: Path, seconds: float) -> list[str]:
     """What a person would type."""
-    words = ["--quiet", "--json", "--restart" if asked.restart else "--resume", "--max-time", f"{seconds:g}"]
+    words = ["--quiet", "--json", "--resume" if asked.resumes else "--restart", "--max-time", f"{seconds:g}"]
     words += ["--python", place.python, "--cwd", str(place.cwd)]
     for name, value in place.environment.items():
         words += ["--env", f"{name}={value}"]

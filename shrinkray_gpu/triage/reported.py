@@ -42,6 +42,8 @@ class ReportedFailure:
     """What pytest is given to run it here; empty where that is not known."""
     capsule: str = ""
     """Path of the capsule."""
+    died: int | None = None
+    """Of a test that ended its process, how that ended: its exit status, or the number of a signal below 0."""
 
     @property
     def subject(self) -> str:
@@ -57,6 +59,8 @@ class ReportedFailure:
     @property
     def fault(self) -> Fault | None:
         """The fault as the text has it."""
+        if self.died is not None:
+            return Fault.of(Run(mode="plain", exit=self.died, stderr=self.text))
         said = self.message.strip()
         if wrapped := _SETUP.match(said):
             said = wrapped[1]

@@ -10,6 +10,7 @@ import re
 import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -26,7 +27,7 @@ from shrinkray_gpu.evidence.instruments.instrument import WANTS, Subject
 from shrinkray_gpu.evidence.synthesis import assemble
 from shrinkray_gpu.evidence.versions import versions
 from shrinkray_gpu.lift.from_capsule import capsule as capsules
-from shrinkray_gpu.oracle import adopt, obstacle, speech
+from shrinkray_gpu.oracle import Answer, adopt, obstacle, parse, speech
 from shrinkray_gpu.oracle.cause_check import LaunchCauses
 from shrinkray_gpu.oracle.fault import Fault, kernels
 from shrinkray_gpu.oracle.needs import UNASKED, Needs
@@ -110,6 +111,11 @@ class TriagePlace:
     def variables(self) -> dict[str, str]:
         return {**os.environ, **self.environment, INSIDE: "1"}
 
+    @cached_property
+    def versions(self) -> Mapping[str, str]:
+        """Of what runs the failures: interpreter, torch, Triton; the driver and the GPU, where these run them."""
+        return versions(self.python, self.variables, gpu=self.arch is None)
+
 
 class Reruns:
     """The lanes, for one run after the other, until `close`."""
@@ -129,7 +135,6 @@ class Reruns:
             confine=False,  # they are the user's tests as they are, and no candidates
         )
         self._pool: Pool | None = None
-        self._triton = versions(place.python, place.variables, gpu=False).get("triton", "")
         self._command: Command | None = None
 
     def __enter__(self) -> Reruns:
@@ -199,25 +204,32 @@ class Reruns:
         return replace(self._seen(command.text, self._script(command, needs), node), runs=2, interpreted=interpreted)
 
     def _capsule(self, report: ReportedFailure) -> Rerun:
-        """The first script of the capsule's that shows a fault."""
+        """The first script of the capsule's that shows the error of which it tells; else the first with a fault."""
         path = Path(report.capsule)
         held = Path(self._folder.name) / f"{path.stem}_contents"
         found = capsules.read(path, held)
         capsules.unpack(found, held)
-        last = Rerun()
+        wanted = parse(capsules.spec(found), folder=held)
+        other = last = Rerun()
         file = Path(self._folder.name) / "launch.py"
         for _, text in found.tries():
             file.write_text(text, encoding="utf-8")
             script = replace(UNASKED, timing=True).on(
                 Script(file, cwd=self.place.cwd), virtual=self.place.arch is not None
             )
-            last = self._seen(text, script, path.name)
+            run = self._run(text, script)
+            last = self._of_run(run, text, script, path.name)
             if last.is_seen and last.origin is not None:
-                return replace(last, origin=by_kernel(last.origin, text, file.name))
-        return last
+                last = replace(last, origin=by_kernel(last.origin, text, file.name))
+                if wanted.judge(run).answer is Answer.FAULTS:
+                    return last
+                other = other if other.is_seen else last
+        return other if other.is_seen else last
 
     def _seen(self, text: str, script: Script, node: str) -> Rerun:
-        run = self._run(text, script)
+        return self._of_run(self._run(text, script), text, script, node)
+
+    def _of_run(self, run: Run, text: str, script: Script, node: str) -> Rerun:
         if run.trouble:
             return Rerun(trouble=f"its run tells nothing: {run.trouble}", seconds=run.seconds, unsettled=True)
         if why := obstacle(run):
@@ -236,7 +248,7 @@ class Reruns:
             kernels=tuple(sorted(kernels(run))),
             causes=LaunchCauses.of(run) if fault is not None and fault.phase == "device" else None,
             seconds=run.seconds,
-            known=known(fault, self._triton) if fault is not None else (),
+            known=known(fault, self.place.versions.get("triton", "")) if fault is not None else (),
         )
 
     def _run(self, text: str, script: Script) -> Run:

@@ -1,32 +1,41 @@
-"""`shrink triage -- pytest ARGS`: the tests are run here, and those that fail are the failures."""
+"""`shrink triage -- pytest ARGS`: the tests are run here, and those that fail are the failures.
+
+A test may end the whole process. It is the one that failed then, and a new process goes on with the tests after it.
+"""
 
 from __future__ import annotations
 
-import re
+import json
+import signal
 import subprocess
-import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from shrinkray_gpu.command.pytest_settings import seen_from
 from shrinkray_gpu.device.own_commands import run_command
 from shrinkray_gpu.errors import UsageError
-from shrinkray_gpu.triage.reading import read_all
+from shrinkray_gpu.triage import session_record
+from shrinkray_gpu.triage.reading import collection_error
 from shrinkray_gpu.triage.reported import ReportedFailure
 from shrinkray_gpu.triage.reruns import TriagePlace
+from shrinkray_gpu.triage.session_record import DIED, ENDED, FAILED, OVER, SESSION, STARTED, events
 
-_ROOT = re.compile(r"^rootdir: (.*?)(?:, \w+: .*)?$", re.MULTILINE)
-"""In the header of a session."""
-_RAN = (0, 1)
-"""Exit codes of pytest: all passed, some failed."""
+_RAN = (0, 1, 5)
+"""Exit codes of pytest: all passed, some failed, none is left to run."""
+_LAST = 8000
+"""Characters of what it says before it dies that are kept: a stack of each thread may be among them."""
 
 
-def run_session(args: Sequence[str], place: TriagePlace, say: Callable[[str], None]) -> list[ReportedFailure]:
-    """The failures of `python -m pytest ARGS`, run as its user runs it. Raises UsageError where no test was run."""
-    with tempfile.TemporaryDirectory(prefix="shrink-") as folder:
-        written = Path(folder, "junit.xml")
-        words = [place.python, "-m", "pytest", *args, f"--junitxml={written}", "-o", "junit_family=xunit1"]
-        say(f"running pytest {' '.join(args)} ...")
+def run_session(
+    args: Sequence[str], place: TriagePlace, record: Path, say: Callable[[str], None]
+) -> Iterator[ReportedFailure]:
+    """The failures of `python -m pytest ARGS`, run as its user runs it, once it is over. They come before a
+    KeyboardInterrupt, too. Tests that `record` tells of are not run again. Raises UsageError where no test was run."""
+    words = [place.python, session_record.__file__, str(record.absolute()), *args]
+    say(f"running pytest {' '.join(args)} ...")
+    while True:
+        before = len(events(str(record))) if record.exists() else 0
         try:
             done = run_command(
                 words,
@@ -39,19 +48,59 @@ def run_session(args: Sequence[str], place: TriagePlace, say: Callable[[str], No
             )
         except OSError as error:
             raise UsageError(f"cannot run {place.python}: {error.strerror}") from error
-        root = place.settings.root(place.cwd)
-        if root is None and (told := _ROOT.search(done.stdout)):
-            root = Path(told[1])
-        found = read_all([written], root or place.cwd) if written.is_file() else []
-        if not found and done.returncode != 0:
-            lines = [line for line in (done.stdout + done.stderr).splitlines() if line.strip()]
-            said = lines[-1] if lines else "it said nothing"
-            raise UsageError(f"pytest {' '.join(args)} ran no test (exit code {done.returncode}): {said}")
-        if done.returncode not in _RAN:
-            say(f"pytest ended with exit code {done.returncode}: there may be more failures than it wrote down")
-        return [_seen_from(place.cwd, each, root) for each in found]
+        except KeyboardInterrupt:
+            yield from _failures(record, place)
+            raise
+        told = events(str(record)) if record.exists() else []
+        running = _running(told[before:])
+        if any(each["event"] == OVER for each in told[before:]) or not running:
+            break
+        died = _ending(done.returncode)
+        say(f"pytest {died} in {running}: a new one goes on with the tests after it")
+        end = {"event": DIED, "node": running, "exit": done.returncode, "text": done.stderr[-_LAST:]}
+        with open(record, "ab") as file:
+            file.write(json.dumps(end).encode() + b"\n")
+    found = list(_failures(record, place))
+    if not any(each["event"] in (ENDED, DIED, FAILED) for each in told):
+        lines = [line for line in (done.stdout + done.stderr).splitlines() if line.strip()]
+        said = lines[-1] if lines else "it said nothing"
+        raise UsageError(f"pytest {' '.join(args)} ran no test (exit code {done.returncode}): {said}")
+    if done.returncode not in _RAN:
+        say(f"pytest {_ending(done.returncode)}: there may be more failures than it wrote down")
+    yield from found
 
 
-def _seen_from(cwd: Path, told: ReportedFailure, root: Path | None) -> ReportedFailure:
-    node = seen_from(cwd, told.node, root) if told.node else ""
-    return ReportedFailure(node or told.name, "pytest", told.message, told.text, node)
+def _running(told: Sequence[Mapping[str, Any]]) -> str:
+    """The test that began and did not end."""
+    open_ones: dict[str, None] = {}
+    for each in told:
+        if each["event"] == STARTED:
+            open_ones[each["node"]] = None
+        elif each["event"] == ENDED:
+            open_ones.pop(each["node"], None)
+    return next(reversed(open_ones), "")
+
+
+def _ending(code: int) -> str:
+    return f"died of {signal.Signals(-code).name}" if code < 0 else f"ended with exit code {code}"
+
+
+def _failures(record: Path, place: TriagePlace) -> Iterator[ReportedFailure]:
+    """Each test once, with what it failed by first."""
+    root = place.settings.root(place.cwd)
+    found: dict[str, ReportedFailure] = {}
+    for each in events(str(record)) if record.exists() else []:
+        if each["event"] == SESSION:
+            root = root or Path(each["root"])
+        elif each["event"] == FAILED:
+            message = collection_error(each["message"], each["text"])
+            found.setdefault(each["node"], _seen_from(place.cwd, root, each["node"], message, each["text"], None))
+        elif each["event"] == DIED:
+            message = f"the process {_ending(each['exit'])} while {each['node']} ran"
+            found[each["node"]] = _seen_from(place.cwd, root, each["node"], message, each["text"], each["exit"])
+    yield from found.values()
+
+
+def _seen_from(cwd: Path, root: Path | None, node: str, message: str, text: str, code: int | None) -> ReportedFailure:
+    here = seen_from(cwd, node, root)
+    return ReportedFailure(here, "pytest", message, text, here if "::" in node else "", died=code)

@@ -10,21 +10,22 @@ import math
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
 from shrinkray_gpu.errors import ShrinkError, UsageError
 from shrinkray_gpu.oracle.adopt import SKIPPED_HERE
+from shrinkray_gpu.questions.bisect.answer_log import settings_with_digests
 from shrinkray_gpu.triage.clusters import CauseCluster, FailureMember, SortedFailures, sort
 from shrinkray_gpu.triage.fault_origin import of_text
-from shrinkray_gpu.triage.reading import read_all
+from shrinkray_gpu.triage.reading import read_all, tells_of_tests
 from shrinkray_gpu.triage.reductions import FAILED, REDUCED, STOPPED, Reducing, explained, reduce_cluster
 from shrinkray_gpu.triage.reported import ReportedFailure
 from shrinkray_gpu.triage.reruns import Reruns, TriagePlace
 from shrinkray_gpu.triage.session import run_session
-from shrinkray_gpu.triage.triage_journal import TriageJournal, shown_environment
+from shrinkray_gpu.triage.triage_journal import TriageJournal
 
 RUNNING = 0.5
 """The part of the budget after which no failure is run any more: a repro of one cause is worth more."""
@@ -69,13 +70,15 @@ def triage(asked: TriageAsked, place: TriagePlace, reducing: Reducing, say: Call
         "python": place.python,
         "arch": place.arch,
         "cwd": str(place.cwd),
-        "environment": shown_environment(place.environment),
+        "environment": settings_with_digests(place.environment),
         "pytest": list(asked.pytest),
     }
     reports = read_all(asked.paths, place.cwd, say)
-    if not (reports or asked.pytest):
+    if not (reports or asked.pytest or any(map(tells_of_tests, asked.paths))):
         raise UsageError("no failure is told of there: name junit.xml, logs, or a folder of capsules")
-    journal = TriageJournal(asked.output, settings, restart=asked.restart)
+    journal = TriageJournal(asked.output, settings, place.versions, restart=asked.restart)
+    if journal.outdated:
+        say(f"all is run anew, for an earlier call ran it with other versions: {journal.outdated}")
     interrupted = False
     try:
         with Reruns(place) as reruns:
@@ -117,13 +120,14 @@ def _of_pytest(
     if journal.failures is not None:
         yield from journal.failures
         return
+    failures = []
     if place.arch is None:
-        failures = run_session(asked.pytest, place, say)
+        for failure in run_session(asked.pytest, place, journal.session_record, say):
+            failures.append(failure)
+            yield failure
         journal.keep_failures(failures)
-        yield from failures
         return
     nodes = reruns.tests(asked.pytest)
-    failures = []
     for number, node in enumerate(nodes, 1):
         found = journal.first_runs.get(node)
         if found is None or found.unsettled:
@@ -193,7 +197,9 @@ def _reduce_each(
             waiting.append(cluster.name)
             continue
         say(f"reducing {cluster.cheapest.name} for {_counted(cluster.members)}: {cluster.title}")
-        told = reduce_cluster(cluster, place, reducing, folder, seconds)
+        resumes = cluster.name in journal.begun
+        journal.keep_begun(cluster.name)
+        told = reduce_cluster(cluster, place, replace(reducing, resumes=resumes), folder, seconds)
         say(f"{told['state']}{': ' * bool(told['why'])}{told['why']}")
         if told["state"] == STOPPED:
             raise KeyboardInterrupt

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import fcntl
-import hashlib
 import json
 import os
 from collections.abc import Mapping, Sequence
@@ -12,28 +11,20 @@ from pathlib import Path
 from typing import Any
 
 from shrinkray_gpu.errors import UsageError
-from shrinkray_gpu.evidence.secrets_found import SECRET, without_secrets
 from shrinkray_gpu.reduction.journal_lines import read_journal, write_line
 from shrinkray_gpu.triage.reported import ReportedFailure
 from shrinkray_gpu.triage.reruns import Rerun
 
 FILE = "journal.jsonl"
+RECORD = "session.jsonl"
+"""Of a pytest that is run here, a line a test: one that was interrupted goes on with the tests that did not end."""
 FORMAT = 1
 
 
-def shown_environment(environment: Mapping[str, str]) -> dict[str, str]:
-    """Variables as the journal has them: of a value that may be a secret only a digest, by which it can be told from
-    another one."""
-    return {name: _digest(value) if _is_secret(name, value) else value for name, value in environment.items()}
-
-
-def _is_secret(name: str, value: str) -> bool:
-    assigned = f"{name}={value}"
-    return SECRET.search(name) is not None or without_secrets(assigned) != assigned
-
-
-def _digest(value: str) -> str:
-    return f"sha256:{hashlib.sha256(value.encode(errors='surrogateescape')).hexdigest()[:16]}"
+def _changes(before: Mapping[str, str], now: Mapping[str, str]) -> str:
+    """`triton 3.6.0 then, 3.9.0 now`; empty where all is as it was."""
+    both = {name: (before.get(name, "not there"), now.get(name, "not there")) for name in sorted({*before, *now})}
+    return ", ".join(f"{name} {then} then, {this} now" for name, (then, this) in both.items() if then != this)
 
 
 def _private(path: str, flags: int) -> int:
@@ -43,15 +34,22 @@ def _private(path: str, flags: int) -> int:
 class TriageJournal:
     """The journal of one folder, open and locked until `close`. Raises UsageError where it is of other settings."""
 
-    def __init__(self, folder: Path, settings: Mapping[str, Any], *, restart: bool = False) -> None:
+    def __init__(
+        self, folder: Path, settings: Mapping[str, Any], ran: Mapping[str, str], *, restart: bool = False
+    ) -> None:
         self.reruns: dict[str, Rerun] = {}
         """By what was run."""
         self.first_runs: dict[str, Rerun] = {}
         """Of tests that were run here to find those that fail, by the test."""
+        self.begun: set[str] = set()
+        """Clusters whose reduction was begun with these versions."""
         self.reductions: dict[str, dict[str, Any]] = {}
         """By cluster."""
+        self.outdated = ""
+        """Which versions ran what an earlier call found, if they are others now: all of it is forgotten then."""
         self.failures: list[ReportedFailure] | None = None
         """Those of the tests that were run here; None where they were not."""
+        self.session_record = folder / RECORD
         try:
             folder.mkdir(parents=True, exist_ok=True)
             self._log = open(folder / FILE, "ab+", buffering=0, opener=_private)  # noqa: SIM115  as long as the journal
@@ -64,10 +62,13 @@ class TriageJournal:
             self._log.close()
             why = f"another triage is at work in {folder}: wait for it, or choose another --output"
             raise UsageError(why) from error
-        header = {"triage": FORMAT, "settings": json.loads(json.dumps(dict(settings)))}
+        header = {"triage": FORMAT, "settings": json.loads(json.dumps(dict(settings))), "ran": dict(ran)}
         earlier = None if restart else read_journal(self._log)
-        if earlier is None:
+        if earlier is not None and {**earlier.header, "ran": header["ran"]} == header:
+            self.outdated = _changes(earlier.header.get("ran", {}), ran)
+        if earlier is None or self.outdated:
             self._log.truncate(0)
+            self.session_record.unlink(missing_ok=True)
             write_line(self._log, header)
         elif earlier.header != header:
             self._log.close()
@@ -87,6 +88,8 @@ class TriageJournal:
             self.reruns[line["subject"]] = Rerun.from_json(line["found"])
         elif line["event"] == "first run":
             self.first_runs[line["subject"]] = Rerun.from_json(line["found"])
+        elif line["event"] == "reducing":
+            self.begun.add(line["cluster"])
         elif line["event"] == "reduced":
             self.reductions[line["cluster"]] = line["found"]
         elif line["event"] == "session":
@@ -99,6 +102,10 @@ class TriageJournal:
     def keep_first_run(self, subject: str, found: Rerun) -> None:
         self.first_runs[subject] = found
         write_line(self._log, {"event": "first run", "subject": subject, "found": found.to_json()})
+
+    def keep_begun(self, cluster: str) -> None:
+        self.begun.add(cluster)
+        write_line(self._log, {"event": "reducing", "cluster": cluster})
 
     def keep_reduction(self, cluster: str, found: Mapping[str, Any]) -> None:
         self.reductions[cluster] = dict(found)

@@ -6,6 +6,7 @@ import json
 import math
 import os
 import re
+import shutil
 import subprocess
 import sys
 from contextlib import closing
@@ -216,6 +217,14 @@ def test_what_a_corpus_knows_is_named_and_not_reduced(tmp_path: Path) -> None:
     assert "fixed in Triton >=3.9" in (tmp_path / "triage" / "index.md").read_text()
 
 
+def test_a_report_of_a_suite_that_passes_is_no_mistake(tmp_path: Path) -> None:
+    suite = '<testsuites><testsuite tests="1"><testcase classname="test_it" name="test_it" /></testsuite></testsuites>'
+    (tmp_path / "junit.xml").write_text(f'<?xml version="1.0" encoding="utf-8"?>{suite}')
+    done = shrink("triage", "--quiet", "junit.xml", cwd=tmp_path)
+    assert (done.code, done.out, done.err) == (0, "no failure: nothing is to be sorted\n", "")
+    assert "0 failures" in (tmp_path / "triage" / "index.md").read_text()
+
+
 def test_a_test_that_is_skipped_here_is_not_called_flaky(tmp_path: Path) -> None:
     (tmp_path / "test_it.py").write_text(
         "import pytest\n@pytest.mark.skipif(True, reason='needs a GPU')\ndef test_it(): pass\n"
@@ -248,7 +257,7 @@ def test_what_was_run_is_not_run_again_and_what_told_nothing_is(tmp_path: Path) 
     place, settings = TriagePlace(sys.executable, None, {}, tmp_path, 120.0), {"arch": None}
     reports = [ReportedFailure("test_it.py::test_it", "log", "ValueError: no", "", "test_it.py::test_it")]
     said: list[str] = []
-    with Reruns(place) as reruns, closing(TriageJournal(tmp_path / "triage", settings)) as journal:
+    with Reruns(place) as reruns, closing(TriageJournal(tmp_path / "triage", settings, {})) as journal:
         _run_each(reports, reruns, journal, math.inf, said.append)  # there is no such file
         assert journal.reruns["test_it.py::test_it"].unsettled
         (tmp_path / "test_it.py").write_text("def test_it(): raise ValueError('no')\n")
@@ -265,6 +274,59 @@ def test_what_was_run_is_not_run_again_and_what_told_nothing_is(tmp_path: Path) 
         assert journal.reductions[cluster.name] == {**told, "explains": {"test_it.py::test_it": ""}}
 
 
+def test_a_session_goes_on_after_tests_that_end_its_process(tmp_path: Path) -> None:
+    """By a signal, by an exit, by the kernel for want of memory: what was seen before stays, and the rest is run."""
+    lines = ("import os, signal", "def test_a(): raise ValueError('a')", "def test_b(): os.kill(os.getpid(), 11)")
+    lines += ("def test_c(): os._exit(3)", "def test_d(): os.kill(os.getpid(), 9)", "def test_e(): raise KeyError('e')")
+    (tmp_path / "test_it.py").write_text("\n".join(lines) + "\n")
+    (tmp_path / "test_lost.py").write_text("import no_such_module\n")
+    words = ("--python", sys.executable, "--no-reduce", "--", "pytest", "--continue-on-collection-errors")
+    done, told = triage(tmp_path, *words, ".")
+    found = {each["members"][0]["name"]: each for each in told["clusters"]}
+    assert sorted(found) == [*(f"test_it.py::test_{name}" for name in "abce"), "test_lost.py"], found
+    assert found["test_it.py::test_b"]["fault"] == "exit fault: SIGSEGV"
+    assert found["test_it.py::test_c"]["members"][0]["message"] == (
+        "the process ended with exit code 3 while test_it.py::test_c ran"
+    )
+    assert all(found[f"test_it.py::test_{name}"]["members"][0]["seen_here"] for name in "abce"), told
+    assert found["test_lost.py"]["fault"] == "python fault: ModuleNotFoundError: No module named 'no_such_module'"
+    assert [each["name"][-1] for each in told["machine"]] == ["d"] and told["failures"] == 6
+    assert (tmp_path / "triage" / "session.jsonl").read_text().count('"event": "started"') == 5
+
+
+def test_a_session_that_is_interrupted_keeps_what_it_saw(tmp_path: Path) -> None:
+    (tmp_path / "test_it.py").write_text(
+        "import os, signal\ndef test_a(): raise ValueError('a')\ndef test_b(): os.kill(os.getppid(), signal.SIGINT)\n"
+        "def test_c(): raise KeyError('c')\n"
+    )
+    words = ("triage", "--json", "--no-reduce", "--python", sys.executable, "--", "pytest", ".")
+    broken = shrink(*words, cwd=tmp_path)
+    assert broken.code == 130 and json.loads(broken.out)["failures"] >= 1, broken.err
+    (tmp_path / "test_it.py").write_text((tmp_path / "test_it.py").read_text().replace("os.kill(", "print("))
+    _, told = triage(tmp_path, *words[2:])
+    assert sorted(members(told)) == [["test_a"], ["test_c"]]
+    assert (tmp_path / "triage" / "session.jsonl").read_text().count('"started", "node": "test_it.py::test_a"') == 1
+
+
+def test_runs_of_another_triton_in_the_same_environment_are_made_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "test_it.py").write_text("def test_it(): raise ValueError('no')\n")
+    (tmp_path / "log.txt").write_text("FAILED test_it.py::test_it - ValueError: no\n")
+    newer = tmp_path / "newer"
+    monkeypatch.setenv("PYTHONPATH", f"{newer}:{os.environ.get('PYTHONPATH', '')}")
+    said = []
+    for version in ("9.1.0", "9.2.0", "9.2.0"):
+        for old in newer.glob("*"):
+            shutil.rmtree(old)
+        (newer / f"triton-{version}.dist-info").mkdir(parents=True)
+        (newer / f"triton-{version}.dist-info" / "METADATA").write_text(f"Name: triton\nVersion: {version}\n")
+        said.append(shrink("triage", "--python", sys.executable, "--no-reduce", "log.txt", cwd=tmp_path).err)
+    anew = "all is run anew, for an earlier call ran it with other versions: triton 9.1.0 then, 9.2.0 now"
+    assert [anew in each for each in said] == [False, True, False], said
+    assert ["run 1 of 1" in each for each in said] == [True, True, False], said
+
+
 @pytest.mark.slow
 def test_tests_that_are_run_to_find_failures_are_kept_one_by_one(tmp_path: Path) -> None:
     """On the virtual GPU. What is taken from the loop before its end is there after it is broken off."""
@@ -273,7 +335,7 @@ def test_tests_that_are_run_to_find_failures_are_kept_one_by_one(tmp_path: Path)
     asked = TriageAsked((), (".",), tmp_path / "triage")
     place = TriagePlace(sys.executable, 90, {}, tmp_path, 120.0)
     said: list[str] = []
-    with Reruns(place) as reruns, closing(TriageJournal(asked.output, {})) as journal:
+    with Reruns(place) as reruns, closing(TriageJournal(asked.output, {}, {})) as journal:
         assert list(_of_pytest(asked, place, reruns, journal, 0.0, said.append)) == [] and journal.failures is None
         assert said == ["3 tests are not run: their part of the time is over"]
         first = next(_of_pytest(asked, place, reruns, journal, math.inf, said.append))
@@ -283,6 +345,53 @@ def test_tests_that_are_run_to_find_failures_are_kept_one_by_one(tmp_path: Path)
         assert said[1:] == [f"test {n} of 3: test_it.py::test_{name}" for n, name in enumerate("abc", 1)]
 
 
+CARRY = """\
+import torch, triton
+import triton.language as tl
+
+@triton.jit
+def NAME(y, x, opening):
+    total, brought = opening, 0
+    for page in tl.range(2, flatten=True):
+        for index in range(2):
+            total += tl.load(y + page * 8 + index)
+        total += brought
+        brought = total
+        tl.store(x + page, total)
+
+def run():
+    NAME[(1,)](torch.zeros(24, dtype=torch.int32, device="cuda"), torch.zeros(4, dtype=torch.int32, device="cuda"), 0)
+"""
+ASSEMBLY = """\
+import torch, triton
+import triton.language as tl
+import go
+
+@triton.jit
+def kernel(x):
+    tl.store(x, tl.inline_asm_elementwise("nonsense $0, $1;", "=r,r", [tl.load(x)], tl.int32, True, 1))
+
+def run():
+    go.launch(kernel, torch.zeros(4, dtype=torch.int32, device="cuda"))
+"""
+
+
+@pytest.mark.slow
+def test_a_pass_that_fails_alike_is_one_cause_and_two_kernels_of_one_name_are_two(tmp_path: Path) -> None:
+    """ptxas names no line of the kernel. Both are launched by one line of the host's."""
+    files = {"a": CARRY.replace("NAME", "one"), "b": CARRY.replace("NAME", "other"), "c": ASSEMBLY, "d": ASSEMBLY}
+    files["go"] = "def launch(kernel, x):\n    kernel[(1,)](x)\n"
+    for name, text in files.items():
+        (tmp_path / f"{name}.py").write_text(text)
+    (tmp_path / "test_it.py").write_text("".join(f"def test_{n}():\n    import {n}; {n}.run()\n" for n in "abcd"))
+    with Reruns(TriagePlace(sys.executable, 90, {}, tmp_path, 120.0)) as reruns:
+        nodes = [f"test_it.py::test_{name}" for name in "abcd"]
+        found = [reruns.rerun(ReportedFailure(node, "log", "RuntimeError: no", "", node)) for node in nodes]
+    one, other, third, fourth = (each.origin for each in found)
+    assert one is not None and one == other and "TritonGPUFuseNestedLoops" in one.kind, found
+    assert third is not None and third != fourth and (third.kernel, third.statement) == ("kernel", "c.py"), found
+
+
 @pytest.mark.slow
 def test_capsules_of_one_launch_are_one_cause(tmp_path: Path) -> None:
     held = tmp_path / "held"
@@ -290,9 +399,12 @@ def test_capsules_of_one_launch_are_one_cause(tmp_path: Path) -> None:
     _, capsule = run_captured(tmp_path, programs.COMPILES_NOT)
     for name in ("one", "two"):
         (held / f"{name}.json").write_text(json.dumps(capsule))
+    worse = json.dumps(capsule["launches"][0]).replace("tl.store(x + tl.arange(0, N), 1.0)", "tl.static_assert(N == 4)")
+    both = {**capsule, "exact": False, "launches": [json.loads(worse), *capsule["launches"]]}
+    (held / "three.json").write_text(json.dumps(both))  # a launch before it fails by an error of its own
     _, told = triage(tmp_path, *WORDS, "--no-reduce", "held")
     [cluster] = told["clusters"]
-    assert len(cluster["members"]) == 2 and cluster["origin"]["kernel"] == "broken", cluster
+    assert len(cluster["members"]) == 3 and cluster["origin"]["kernel"] == "broken", cluster
 
 
 @pytest.mark.parametrize(
@@ -305,12 +417,14 @@ def test_capsules_of_one_launch_are_one_cause(tmp_path: Path) -> None:
         (("--shrink-args", "'", "fine.log"), "--shrink-args: No closing quotation"),
         (("--arch", "hopper", "fine.log"), "--arch hopper: name an architecture"),
         (("fine.log",), "no failure is told of there"),
+        (("page.xml",), "no failure is told of there"),
         (("--", "pytest", "no_such_test.py"), "pytest no_such_test.py ran no test (exit code 4): "),
     ],
 )
 def test_bad_input_is_told_in_a_line(tmp_path: Path, words: tuple[str, ...], said: str) -> None:
     (tmp_path / "empty").mkdir()
     (tmp_path / "fine.log").write_text("all is well\n")
+    (tmp_path / "page.xml").write_text("<html><body>no tests</body></html>\n")
     done = refused("triage", *words, cwd=tmp_path)
     assert done.code == 2 and said in done.message and "Traceback" not in done.err, done.err
     assert not re.search(r"\n.", done.message) and os.listdir(tmp_path / "empty") == []

@@ -13,7 +13,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shrinkray_gpu.cli.capsule import spec
 from shrinkray_gpu.errors import UsageError
 from shrinkray_gpu.lift.from_capsule import capsule
 from shrinkray_gpu.oracle.spec import parse
@@ -271,7 +270,7 @@ def test_the_error_that_it_names_must_persist_and_no_other(
     tmp_path: Path, kind: str, text: str, expected: str | None
 ) -> None:
     made = changed(("error",), {"type": kind, "text": text, "where": "uncaught"})
-    asked = spec(read(tmp_path, made))
+    asked = capsule.spec(read(tmp_path, made))
     assert asked == (expected or "an illegal memory access was encountered")
     oracle = parse(asked, folder=tmp_path)
     assert type(oracle).__name__ in ("StickyOracle", "WordsOracle", "ExceptionOracle")
@@ -279,7 +278,7 @@ def test_the_error_that_it_names_must_persist_and_no_other(
 
 def test_an_error_without_a_name_is_asked_for(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="say it with --oracle"):
-        spec(read(tmp_path, changed(("error",), {"type": "script:x", "text": "\n", "where": "exit"})))
+        capsule.spec(read(tmp_path, changed(("error",), {"type": "script:x", "text": "\n", "where": "exit"})))
 
 
 def test_the_command_ends_with_2(tmp_path: Path) -> None:

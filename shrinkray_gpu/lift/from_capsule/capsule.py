@@ -16,6 +16,7 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Any, cast
 
+from shrinkray_gpu.device import error_table
 from shrinkray_gpu.errors import UsageError
 from shrinkray_gpu.lift.emit import lifts, obstacle
 from shrinkray_gpu.lift.from_capsule.capsule_code import foreign
@@ -125,6 +126,25 @@ def unpack(capsule: Capsule, folder: Path) -> None:
             (folder / name).write_bytes(data)
     except OSError as error:
         raise UsageError(f"cannot write {folder}: {error.strerror}. Copy the capsule to where you may write") from error
+
+
+def spec(capsule: Capsule) -> str:
+    """The SPEC for the error that a capsule names. Its words never choose the form: anybody may have sent the file.
+    Raises UsageError where it names none."""
+    if capsule.cuda_error:
+        known = error_table.parse_error(capsule.cuda_error)
+        return known.text if known else f"regex:{_escaped(capsule.cuda_error)}"
+    named = re.fullmatch(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*", capsule.error_type)
+    said = _escaped(capsule.error_line)
+    if not named and not said:
+        raise UsageError(f"{capsule.path.name} names no error, so what must persist is not known: say it with --oracle")
+    head = f"exception:{capsule.error_type}" if named else "regex"
+    return f"{head}:{said}" if said else head
+
+
+def _escaped(line: str) -> str:
+    """A regex for the line, with any numbers in the place of its own: sizes change as the script does."""
+    return re.sub(r"\d+", r"\\d+", re.escape(line.strip()))
 
 
 def _checked(path: Path) -> CapsuleFile:

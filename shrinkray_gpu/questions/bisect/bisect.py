@@ -55,7 +55,8 @@ class Bisection:
         left = self.search.range_left()
         best = self.search.suspects()[0]
         if best.probability >= self.search.confidence:
-            good, passes = self.history.releases[0], self.search.runs(0)[1]
+            neighbour = self.search.good_neighbour(best)
+            good, passes = self.history.releases[neighbour], self.search.runs(neighbour)[1]
             return (
                 f"not found to the confidence of {self.search.confidence}: it is likely that "
                 f"{self.history.change_words(best)} ({best.probability:.3f}), but {passes} runs are too few to believe "

@@ -49,7 +49,8 @@ class ReleaseAnswer:
 
 @dataclass(frozen=True)
 class ReleasePlace:
-    """Where releases are run. `package` is triton or ptxas; ptxas runs below the Triton of `python`."""
+    """Where releases are run. `package` is triton, torch or ptxas; ptxas runs below the Triton of `python`, and torch
+    with the Triton that it pins, or else with that of `python`."""
 
     package: str
     python: str
@@ -66,6 +67,8 @@ class ReleasePlace:
             # Triton has a ptxas of its own for sm_100 and above, with a variable of its own.
             paths = dict.fromkeys(("TRITON_PTXAS_PATH", "TRITON_PTXAS_BLACKWELL_PATH"), str(tool))
             return self.python, {**self.environment, **paths}
+        if self.package == "torch":
+            return environments.with_torch(release, python=self.python, index=self.index, say=say), self.environment
         return environments.with_triton(release, python=self.python, index=self.index, say=say), self.environment
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from shrinkray_gpu.corpus import environments
 from tests.questions.bisect.wheels import index
 
 pytest.importorskip("triton")
@@ -194,13 +195,35 @@ def test_a_flaky_fault_is_not_named_without_the_confidence(releases: Releases, p
     assert "not found to the confidence of 0.999999999: it is between triton" in done.stdout
 
 
+def test_over_torch_the_triton_that_it_pins_moves_along_and_that_is_told(
+    program: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SHRINK_ENVIRONMENTS", str(tmp_path / "environments"))
+    index(tmp_path / "index", {"9.0.dev1": 1, "9.0.dev2": 2})
+    needs = {f"2.0.{build}": [f"triton==9.0.dev{1 + build // 3}"] for build in (2, 3)}  # the first one pins none
+    url = index(tmp_path / "index", {f"2.0.{build}": build for build in (1, 2, 3)}, "torch", needs)
+    program.write_text("import torch, triton\nif torch.BUILD >= 3:\n    assert triton.BUILD == 2\n    {}['gone']\n")
+    there = Releases(tmp_path, url)
+    done = there.bisect(program, "--over", "torch", "--good", "2.0.2", "--bad", "2.0.3")
+    assert done.returncode == 0, done.stderr
+    assert "the fault began in torch 2.0.3 (probability" in done.stdout
+    assert done.stdout.splitlines()[-1] == (
+        "Triton moved along, and may be what changed: 9.0.dev1 with torch 2.0.2, 9.0.dev2 with torch 2.0.3. "
+        "Search --over triton, too"
+    )
+    python = environments.with_torch("2.0.1", python=sys.executable, index=url)
+    assert environments.triton_of(python) == environments.triton_of(sys.executable)  # held
+
+
 @pytest.mark.parametrize(
     ("words", "told"),
     [
+        (["--good", "1", "--bad", "2", "--over", "driver"], "a driver cannot be installed aside"),
+        (["--good", "1", "--bad", "2", "--over", "torch", "--triton", "3.6.0"], "--triton is for --over triton"),
         ([], "between which releases? Give --good V, too"),
         (["--good", "1"], "between which releases? Give --bad V, too"),
         (["--good", "1", "--bad", "2", "--reject", "nan"], "give that, too"),
-        (["--good", "1", "--bad", "2", "--over", "ptxas", "--index", "x"], "are for --over triton"),
+        (["--good", "1", "--bad", "2", "--over", "ptxas", "--index", "x"], "--index is for --over triton"),
         (["--good", "1", "--bad", "2", "--oracle", "regex:("], "regex:("),
         (["--good", "1", "--bad", "2", "--confidence", "0.2"], "--confidence"),
     ],
