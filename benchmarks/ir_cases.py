@@ -22,6 +22,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +32,7 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
 from shrinkray_gpu.attachment.pass_reproducer import pass_reproducers  # noqa: E402
+from shrinkray_gpu.corpus import environments  # noqa: E402
 from shrinkray_gpu.errors import ShrinkError  # noqa: E402
 from shrinkray_gpu.intermediate.compiler import IrCompiler  # noqa: E402
 from shrinkray_gpu.intermediate.generic_text import read  # noqa: E402
@@ -46,6 +48,7 @@ from shrinkray_gpu.start import Start  # noqa: E402
 FOLDER = ROOT / "benchmarks" / "ir_cases"
 RESULTS = ROOT / "benchmarks" / "results" / "ir_cases.json"
 _ARCH = re.compile(r"--arch (\w+)")
+_TRITON = re.compile(r"--triton ([\d.]+)")
 
 
 def cases() -> list[Path]:
@@ -53,16 +56,20 @@ def cases() -> list[Path]:
 
 
 def options(path: Path, seed: int = 0) -> IrOptions:
-    found = _ARCH.search(path.read_text().split("\n", 1)[0])
-    return IrOptions(python=sys.executable, arch=found[1] if found else "", seed=seed, max_time=120)
+    """What the head of a program asks for. A release of Triton is installed aside, in `SHRINK_ENVIRONMENTS`."""
+    head = path.read_text().partition("\n")[0]
+    arch, release = _ARCH.search(head), _TRITON.search(head)
+    python = environments.with_triton(release[1], python=sys.executable) if release else sys.executable
+    return IrOptions(python=python, arch=arch[1] if arch else "", seed=seed, max_time=120)
 
 
 def by_hand(path: Path) -> tuple[int, bool]:
     """Operations of the minimum that was written by hand, and whether it shows the fault of its program."""
     minimum = FOLDER / f"{path.stem}.minimum.mlir"
-    with IrCompiler(sys.executable, os.environ, "") as compiler:
+    asked = options(path)
+    with IrCompiler(asked.python, os.environ, "") as compiler:
         size = count(read(compiler.normal(read_ir(minimum).text).texts["generic"]))
-    return size, check_ir(minimum, options(minimum)) == check_ir(path, options(path))
+    return size, check_ir(minimum, replace(asked, arch="")) == check_ir(path, asked)
 
 
 def measured(path: Path, seeds: int) -> dict[str, Any]:
@@ -71,6 +78,7 @@ def measured(path: Path, seeds: int) -> dict[str, Any]:
     return {
         "case": path.stem,
         "pass": runs[0].fault.name,
+        "triton": runs[0].release,
         "before": runs[0].before,
         "after": max(run.after for run in runs),
         "by hand": hand,

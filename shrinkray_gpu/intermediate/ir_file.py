@@ -88,7 +88,7 @@ def ir_in(whole: str, path: Path, passes: tuple[PassCall, ...] = ()) -> IrFile:
     text = _module(whole[start:end], path)
     if not passes:
         passes = _of_run_lines(whole, path)
-    layouts = re.search(r"#ttg\.|#gluon\.|ttg\.num-warps|#blocked", text)
+    layouts = re.search(r"#(?:ttg|triton_gpu|gluon)\.|\b(?:ttg|triton_gpu)\.num-warps|#blocked", text)
     return IrFile(text, passes, "ttgir" if layouts else "ttir")
 
 

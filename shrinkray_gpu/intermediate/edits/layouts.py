@@ -26,7 +26,7 @@ def find(module: IrModule) -> Iterator[tuple[str, str]]:
     names = [each for each in found if each]
     for name in names:
         yield from ((name, other) for other in names if other != name and found[other] == found[name])
-    if names and not any(each.name.startswith("ttg.") for each in every(module.top)):
+    if names and not any(each.name.startswith(("ttg.", "triton_gpu.")) for each in every(module.top)):
         yield "", ""
 
 

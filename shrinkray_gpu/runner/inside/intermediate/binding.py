@@ -6,13 +6,18 @@ argument's option is found by changing the argument: the option that changes wit
 
 from __future__ import annotations
 
+import os
 import re
+import tempfile
 from collections.abc import Iterator
 from typing import Any, Optional
+
+from . import module_text
 
 ANY = re.compile(r"^any\((.*)\)$", re.S)
 _NESTED = re.compile(r"^([\w.]+)\((.*)\)$", re.S)
 _PASS = re.compile(r"^([\w.-]+)(?:\{(.*)\})?$", re.S)
+_PIPELINE = re.compile(r'pipeline: "((?:[^"\\\\]|\\\\.)*)"')
 _ARGUMENT = re.compile(r"arg\d+: ([^,)]+)")
 _FIRST: dict[str, Any] = {"str": "cuda:90", "bool": False, "int": 4}
 _SECOND: dict[str, Any] = {"str": "cuda:80", "bool": True, "int": 8}
@@ -79,7 +84,29 @@ def described(lib: Any, ctx: Any, place: str, function: str) -> Optional[dict[st
 def _added(lib: Any, ctx: Any, add: Any, arguments: list[Any]) -> Optional[tuple[str, str, dict[str, str]]]:
     manager = lib.ir.pass_manager(ctx)
     add(manager, *arguments)
-    return one_pass(manager.get_pipeline_str())
+    return one_pass(manager.get_pipeline_str() if hasattr(manager, "get_pipeline_str") else _reproduced(lib, ctx, manager))
+
+
+def _reproduced(lib: Any, ctx: Any, manager: Any) -> str:
+    """What releases before 3.3 say of a manager: the pipeline of the reproducer that they write before they run it. An
+    empty module is run, in a process of its own, since some passes crash on it."""
+    with tempfile.TemporaryDirectory() as folder:
+        written = os.path.join(folder, "reproducer.mlir")
+        pid = os.fork()
+        if not pid:
+            try:
+                os.environ["TRITON_REPRODUCER_PATH"] = written
+                manager.run(module_text.parsed(lib, ctx, "module {}", folder))
+            finally:
+                os._exit(0)
+        os.waitpid(pid, 0)
+        try:
+            with open(written, encoding="utf-8") as file:
+                found = _PIPELINE.search(file.read())
+        except OSError:
+            return ""
+    # The anchor is the module here, and anything in what later releases say.
+    return found[1].replace('\\"', '"') if found else ""
 
 
 def one_pass(text: str) -> Optional[tuple[str, str, dict[str, str]]]:
