@@ -80,6 +80,25 @@ def test_a_check_of_what_no_kernel_wrote_is_told_as_such(tmp_path: Path) -> None
     assert shrink(*words, "--check", "--no-guards", cwd=tmp_path).code == 0
 
 
+HELD = "    torch.testing.assert_close(Head(dim, context)(q, k), expected, rtol=1e-3, atol=1e-4)\n"
+ASIDE = """    import threading
+    seen = []
+    held = threading.Thread(target=lambda: seen.append(torch.allclose(Head(dim, context)(q, k), expected)))
+    held.start()
+    held.join()
+    assert seen[0], "the scores mismatch"
+"""
+
+
+def test_a_check_that_cannot_be_followed_is_asked_about(tmp_path: Path) -> None:
+    assert HELD in SCORES
+    (tmp_path / "failing.py").write_text(SCORES.replace(HELD, ASIDE))
+    said = shrink("failing.py", *OUTSIDE, "--oracle", "AssertionError: the scores mismatch", cwd=tmp_path)
+    assert said.code == 5, said
+    assert "after launches of scores" in said.message and "not in another thread" in said.message
+    assert "--oracle mismatch" in said.message and "--no-guards" in said.message
+
+
 def test_mismatch_asks_for_a_failing_check(tmp_path: Path) -> None:
     (tmp_path / "failing.py").write_text(
         SCORES.replace("    torch.testing", "    assert len(q) == 3\n    torch.testing")
