@@ -16,7 +16,7 @@ from shrinkray_gpu.oracle.comparison_check import ComparisonCheck
 from shrinkray_gpu.oracle.failed_check import failed_check
 from shrinkray_gpu.oracle.same import SameFaultOracle
 from shrinkray_gpu.runner.at_once import at_once
-from shrinkray_gpu.runner.inside.compare.comparison import AGAINST, GOES_ON, KINDS, SAVE, UNSTEADY
+from shrinkray_gpu.runner.inside.compare.comparison import AGAINST, BLAME, GOES_ON, KINDS, SAVE, UNSTEADY
 from shrinkray_gpu.runner.inside.compare.sides import INSTEAD, PART, PROBE
 from shrinkray_gpu.runner.knob_settings import parse_setting
 from shrinkray_gpu.runner.run import Comparison, Run
@@ -38,8 +38,9 @@ def with_comparison(plan: Plan, source: str) -> Plan:
     """The plan whose oracle asks that, where the script itself fails behind a launch, and values that a launch wrote
     come to what it checks; else the plan as it is. The original runs four times more or so, most of them at once.
 
-    Raises NoKernelInvolved where a check of values fails to which no launch's come, or is not seen to come;
-    NotReproduced where nothing of the kind is seen, and the oracle asks for it."""
+    Raises NoKernelInvolved where a check of values fails to which no launch's come, or are not seen to come, or where
+    what they are held against does not stand; NotReproduced where nothing of the kind is seen, and the oracle asks for
+    it."""
     found = _with_check(plan, source)
     if plan.oracle.needs.checked and not found.oracle.needs.compared:
         raise NotReproduced(
@@ -57,7 +58,7 @@ def _with_check(plan: Plan, source: str) -> Plan:
     # The kernel may fault at other sizes; a stale result of the case before is right where both draw the same.
     for kinds, more in (((PART, PROBE), ()), ((PART,), ()), ((PART,), (GOES_ON,))):
         wants = (*oracle.needs.wants, *more)
-        first = plan.pool.cold(source, wants=(*wants, KINDS + " ".join(kinds), SAVE + path))
+        first = plan.pool.cold(source, wants=(*wants, BLAME, KINDS + " ".join(kinds), SAVE + path))
         if oracle.judge(first).faults:
             break
     if not oracle.judge(first).faults:
@@ -70,6 +71,11 @@ def _with_check(plan: Plan, source: str) -> Plan:
         )
     if seen is None or not seen.kernels:
         return _unless_asked(plan, first, check)
+    if seen.side:
+        raise NoKernelInvolved(
+            f"{plan.pool.script.called} fails a check of what {seen.kernels[-1]} wrote, and no kernel is to blame for "
+            f"that: {seen.blame}. To reduce the failure all the same, add --no-guards"
+        )
     fractions = FRACTIONS if plan.seen.cold_seconds < SLOW else FRACTIONS[1:2]
 
     def once(fraction: str) -> Run:
