@@ -19,6 +19,7 @@ from ..process.patches import Patches
 from ..process.trouble import words_of
 from . import recording
 from .chance import SEED
+from .non_finite import NonFiniteWatch
 from .provenance import Provenance
 from .sides import OUTPUT, PART, PROBE, distance, has, made_otherwise, moved, recorded, sides_of, text_of, values_of
 from .tape import Tape
@@ -64,7 +65,7 @@ class CheckObserver:
         unsteady: Sequence[str] = (),
         blaming: bool = False,
     ) -> None:
-        self.blaming = blaming
+        self.blaming, self.non_finite = blaming, NonFiniteWatch()
         self.save, self.against, self.apart, self.anew = save, against, apart, anew
         self.kinds, self.unsteady = frozenset(kinds), frozenset(unsteady)
         self.brought_nearer = 0
@@ -129,6 +130,8 @@ class CheckObserver:
         if tape is not None:
             with contextlib.suppress(Exception):  # what cannot be done again says nothing
                 told["side"], told["blame"] = tape.blame(compared, launch.written if launch else [])
+        if told["kind"] == "nan":
+            told["blame"] = "; ".join(filter(None, (told["blame"], self.non_finite.origin)))
         if self.save:
             kinds = (OUTPUT, *(each for each in (PART, PROBE) if each in self.kinds))
             outputs = [side for kind in kinds if launch is not None for side in launch.asked_again(provenance, kind)]
@@ -206,6 +209,8 @@ class CheckObserver:
         self._patches.wrap(JITFunction, "run", self._run)
 
     def _interpreter(self, module: Any) -> None:
+        if self.blaming and hasattr(module, "InterpreterBuilder"):
+            self.non_finite.install(module, self._patches.wrap)
         if hasattr(module, "GridExecutor"):
             self._patches.wrap(module.GridExecutor, "__call__", self._interpreted)
 
