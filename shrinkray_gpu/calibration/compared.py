@@ -13,12 +13,13 @@ from shrinkray_gpu.calibration.worker_lanes import fitting
 from shrinkray_gpu.errors import NoKernelInvolved, NotReproduced
 from shrinkray_gpu.oracle import Oracle
 from shrinkray_gpu.oracle.comparison_check import ComparisonCheck
+from shrinkray_gpu.oracle.failed_check import failed_check
 from shrinkray_gpu.oracle.same import SameFaultOracle
 from shrinkray_gpu.runner.at_once import at_once
-from shrinkray_gpu.runner.inside.compare.comparison import AGAINST, GOES_ON, KINDS, SAVE, UNSTEADY
+from shrinkray_gpu.runner.inside.compare.comparison import AGAINST, BLAME, GOES_ON, KINDS, SAVE, UNSTEADY
 from shrinkray_gpu.runner.inside.compare.sides import INSTEAD, PART, PROBE
 from shrinkray_gpu.runner.knob_settings import parse_setting
-from shrinkray_gpu.runner.run import Run
+from shrinkray_gpu.runner.run import Comparison, Run
 
 SLOW = 30.0
 """Seconds of a cold run, of which the original gets only one to find that fraction."""
@@ -37,8 +38,9 @@ def with_comparison(plan: Plan, source: str) -> Plan:
     """The plan whose oracle asks that, where the script itself fails behind a launch, and values that a launch wrote
     come to what it checks; else the plan as it is. The original runs four times more or so, most of them at once.
 
-    Raises NoKernelInvolved where an assertion fails that compares tensors, and no launch's values come to them;
-    NotReproduced where nothing of the kind is seen, and the oracle asks for it."""
+    Raises NoKernelInvolved where a check of values fails to which no launch's come, or are not seen to come, or where
+    what they are held against does not stand; NotReproduced where nothing of the kind is seen, and the oracle asks for
+    it."""
     found = _with_check(plan, source)
     if plan.oracle.needs.checked and not found.oracle.needs.compared:
         raise NotReproduced(
@@ -56,19 +58,24 @@ def _with_check(plan: Plan, source: str) -> Plan:
     # The kernel may fault at other sizes; a stale result of the case before is right where both draw the same.
     for kinds, more in (((PART, PROBE), ()), ((PART,), ()), ((PART,), (GOES_ON,))):
         wants = (*oracle.needs.wants, *more)
-        first = plan.pool.cold(source, wants=(*wants, KINDS + " ".join(kinds), SAVE + path))
+        first = plan.pool.cold(source, wants=(*wants, BLAME, KINDS + " ".join(kinds), SAVE + path))
         if oracle.judge(first).faults:
             break
-    if first.comparison is None or not oracle.judge(first).faults:
+    if not oracle.judge(first).faults:
         return plan
-    asserts = first.failure is not None and first.failure.type == "AssertionError"
-    if asserts and first.comparison.elements and not (first.comparison.kernels or first.builds):
+    seen, check = first.comparison, failed_check(first)
+    if check and seen is not None and seen.elements and not (seen.kernels or first.builds):
         raise NoKernelInvolved(
             f"{plan.pool.script.called} fails a check of values that no kernel made: what its launches write does not "
             "come to it. There is no kernel's bug to reduce; to reduce the failure all the same, add --no-guards"
         )
-    if not first.comparison.kernels:
-        return plan
+    if seen is None or not seen.kernels:
+        return _unless_asked(plan, first, check)
+    if seen.side:
+        raise NoKernelInvolved(
+            f"{plan.pool.script.called} fails a check of what {seen.kernels[-1]} wrote, and no kernel is to blame for "
+            f"that: {seen.blame}. To reduce the failure all the same, add --no-guards"
+        )
     fractions = FRACTIONS if plan.seen.cold_seconds < SLOW else FRACTIONS[1:2]
 
     def once(fraction: str) -> Run:
@@ -78,17 +85,43 @@ def _with_check(plan: Plan, source: str) -> Plan:
 
     ahead = min(LIKELY, max(1, plan.pool.jobs - 1))
     again, *passing = at_once(plan.pool.jobs, once, ("", *fractions[:ahead]))
-    check = ComparisonCheck(first.comparison, path)
+    held = ComparisonCheck(seen, path)
     if again.comparison is not None:
-        check = replace(check, unsteady=frozenset(again.comparison.moved))
-    if not oracle.judge(again).faults or check.difference(again) or check.doubt(again):
+        held = replace(held, unsteady=frozenset(again.comparison.moved))
+    if not oracle.judge(again).faults:
         return plan.noted(OTHER)
+    if held.difference(again) or held.doubt(again):
+        return _unless_asked(plan, first, check, "it is another check from run to run").noted(OTHER)
     runs = chain(passing, map(once, fractions[ahead:]))
-    check = replace(check, apart=_apart(oracle, zip(fractions, runs)))
-    compared = oracle.comparing(check, draws_go_on=GOES_ON in wants)
+    held = replace(held, apart=_apart(oracle, zip(fractions, runs)))
+    compared = oracle.comparing(held, draws_go_on=GOES_ON in wants)
     pool = fitting(plan.pool, compared) or plan.pool
-    plan = replace(plan, seen=replace(plan.seen, oracle=compared), pool=pool).noted(check.told())
+    plan = replace(plan, seen=replace(plan.seen, oracle=compared), pool=pool).noted(held.told())
     return plan if PROBE in kinds else plan.noted(SIZES)
+
+
+def _unless_asked(plan: Plan, run: Run, check: str, why: str = "") -> Plan:
+    """The plan, whose oracle has nothing but the words. Raises NoKernelInvolved where those are a check's, and kernels
+    ran before it: by the words alone they would go first."""
+    if not check or not run.launches or run.builds or plan.oracle.needs.checked:
+        return plan
+    why = why or _lost(run.comparison)
+    names = list(dict.fromkeys(launch.kernel for launch in run.launches))
+    more = f" and {len(names) - 2} more" if len(names) > 2 else ""
+    knob = "" if run.virtual else " For what its launches write, whatever it checks: --oracle differs:interpreter."
+    raise NoKernelInvolved(
+        f"{plan.pool.script.called} fails a check ({check}) after launches of {', '.join(names[:2])}{more}, and {why}. "
+        "By its words alone a reproducer would lose the kernel. Hold what the kernel writes against its reference with "
+        f"torch.testing.assert_close, and ask --oracle mismatch.{knob} To reduce by the words all the same, add "
+        "--no-guards"
+    )
+
+
+def _lost(seen: Comparison | None) -> str:
+    """Why nothing ties a check to a launch."""
+    if seen is not None and seen.trouble:
+        return f"what was compared is not known ({seen.trouble})"
+    return "no tensors that it compares were followed back to one: not in another thread, nor behind torch.compile"
 
 
 def _apart(oracle: Oracle, runs: Iterable[tuple[str, Run]]) -> str:

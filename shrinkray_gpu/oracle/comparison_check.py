@@ -64,4 +64,5 @@ class ComparisonCheck:
         if one.kind == "nan":
             apart = f"; {one.elements} of {one.total} elements are not finite" + " on one side only" * (not one.alone)
         unsteady = "; its values differ from run to run, and not all are held" if self.unsteady else ""
-        return f"the check that fails holds what {kernels} wrote against {against}{apart}{unsteady}"
+        blame = f"; {one.blame}" if one.blame else ""
+        return f"the check that fails holds what {kernels} wrote against {against}{apart}{unsteady}{blame}"

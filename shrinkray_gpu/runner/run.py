@@ -153,6 +153,10 @@ class Comparison:
     one, or the `output`, which is what the launch makes of values of ours."""
     trouble: str
     """Why nothing is known of it; else empty."""
+    side: str = ""
+    """What of the check does not stand, where that was asked and is known: `reference`, `tolerance`, `input`."""
+    blame: str = ""
+    """What was found out about that, in a sentence for people."""
 
 
 @dataclass(frozen=True)

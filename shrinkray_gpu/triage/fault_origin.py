@@ -18,6 +18,7 @@ from shrinkray_gpu.evidence.source_places import folders_of
 from shrinkray_gpu.evidence.source_text import name_below
 from shrinkray_gpu.oracle.cause_check import LaunchCauses, faulting_launch, is_of_grid
 from shrinkray_gpu.oracle.driver_error import static_rule
+from shrinkray_gpu.oracle.failed_check import CHECK
 from shrinkray_gpu.oracle.fault import Fault, broken_compile, kernels
 from shrinkray_gpu.questions.blame.way import own_lines
 from shrinkray_gpu.runner.inside.static.cause import MEMORY, STRIDE, SWAPPED, Cause
@@ -32,8 +33,6 @@ BY_IR, BY_RULE, BY_COMPILER, BY_LINES, BY_TEXT = (
 _Function = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 _WHOLE = re.compile(r"[iu]\d+\[")
 """How a launch tells of a tensor of whole numbers."""
-_CHECK = re.compile(r"^Failed$|Assert|Tolerance|Mismatch")
-"""Exceptions that a check raises: pytest.fail's, Python's, and those of people's own that are called so."""
 
 
 @dataclass(frozen=True)
@@ -86,7 +85,7 @@ def of_text(fault: Fault | None, kernel: str, frames: tuple[str, ...], name: str
     if fault.phase == "compile" and kernel and frames:
         return FaultOrigin(BY_TEXT, kind, kernel, frames[-1])
     lower = of_package(name, frames)
-    if fault.phase == "python" and kernel and lower and not _CHECK.search(fault.klass):
+    if fault.phase == "python" and kernel and lower and not CHECK.search(fault.klass):
         return FaultOrigin(BY_TEXT, kind, kernel, lower[-1], lower[:-1])
     return FaultOrigin(BY_TEXT, kind, kernel, frames[-1] if frames else "", (*frames[:-1], function(name)))
 
@@ -211,6 +210,6 @@ def _of_host(fault: Fault, kind: str, run: Run, frames: tuple[str, ...], node: s
     of its test, and so is what no kernel has a part in; what a library of the program's raises, by its lines."""
     launched = "+".join(sorted(kernels(run)))
     lower = of_package(node, frames)
-    if lower and launched and not _CHECK.search(fault.klass) and fault.phase in ("python", "launch"):
+    if lower and launched and not CHECK.search(fault.klass) and fault.phase in ("python", "launch"):
         return FaultOrigin(BY_LINES, kind, launched, lower[-1], lower[:-1])
     return FaultOrigin(BY_LINES, kind, launched, frames[-1] if frames else "", (*frames[:-1], function(node)))

@@ -8,6 +8,7 @@ import pytest
 
 from tests.e2e.command import only, shrink
 
+INNOCENT = Path(__file__).parents[2] / "benchmarks" / "wrong_results" / "innocent"
 OUTSIDE = ("--arch", "sm_90")
 SOON = only("statements", "definitions", "constants", "inlining", "observed", "loops")
 SCORES = '''"""Scores of a small head, held against torch's for a few shapes."""
@@ -80,6 +81,25 @@ def test_a_check_of_what_no_kernel_wrote_is_told_as_such(tmp_path: Path) -> None
     assert shrink(*words, "--check", "--no-guards", cwd=tmp_path).code == 0
 
 
+HELD = "    torch.testing.assert_close(Head(dim, context)(q, k), expected, rtol=1e-3, atol=1e-4)\n"
+ASIDE = """    import threading
+    seen = []
+    held = threading.Thread(target=lambda: seen.append(torch.allclose(Head(dim, context)(q, k), expected)))
+    held.start()
+    held.join()
+    assert seen[0], "the scores mismatch"
+"""
+
+
+def test_a_check_that_cannot_be_followed_is_asked_about(tmp_path: Path) -> None:
+    assert HELD in SCORES
+    (tmp_path / "failing.py").write_text(SCORES.replace(HELD, ASIDE))
+    said = shrink("failing.py", *OUTSIDE, "--oracle", "AssertionError: the scores mismatch", cwd=tmp_path)
+    assert said.code == 5, said
+    assert "after launches of scores" in said.message and "not in another thread" in said.message
+    assert "--oracle mismatch" in said.message and "--no-guards" in said.message
+
+
 def test_mismatch_asks_for_a_failing_check(tmp_path: Path) -> None:
     (tmp_path / "failing.py").write_text(
         SCORES.replace("    torch.testing", "    assert len(q) == 3\n    torch.testing")
@@ -142,3 +162,13 @@ def test_what_a_kernel_only_reads_is_no_work_of_its_own(tmp_path: Path) -> None:
     (tmp_path / "failing.py").write_text(SUMS)
     said = shrink("failing.py", *OUTSIDE, "--check", "--oracle", "mismatch", cwd=tmp_path)
     assert said.code == 0, said
+
+
+def test_a_reference_that_does_not_stand_is_told_and_not_reduced(tmp_path: Path) -> None:
+    """Its sum of exponentials overflows in float32, as a library's fast path does; the kernel takes the maximum out."""
+    (tmp_path / "failing.py").write_text((INNOCENT / "logsumexp_library.py").read_text())
+    said = shrink("failing.py", *OUTSIDE, "--oracle", "log-sum-exp differs", cwd=tmp_path)
+    assert said.code == 5, said
+    assert "made again in float64 it agrees with what logsumexp_kernel wrote" in said.message
+    assert "not finite in 8 of 8 elements" in said.message and "--no-guards" in said.message
+    assert not (tmp_path / "repro_failing.py").exists()

@@ -19,8 +19,10 @@ from ..process.patches import Patches
 from ..process.trouble import words_of
 from . import recording
 from .chance import SEED
+from .non_finite import NonFiniteWatch
 from .provenance import Provenance
 from .sides import OUTPUT, PART, PROBE, distance, has, made_otherwise, moved, recorded, sides_of, text_of, values_of
+from .tape import Tape
 from .watched_launch import WatchedLaunch, in_roomy, part_of, quiet, sizes_of, smaller_sizes
 
 Record = Dict[str, Any]
@@ -32,6 +34,8 @@ GOES_ON = "comparison of draws that go on"
 KINDS = "comparison also by "
 """In `wants`, before what the recording is to know beside what the kernel makes of values of ours: `PART`, `PROBE`, or
 both. In the second the kernel may fault."""
+BLAME = "comparison of who is to blame"
+"""In `wants`: what torch did is kept, and done again in float64; see `tape`."""
 UNSTEADY = "comparison without "
 """In `wants`, before the keys of `moved` that no candidate is held to: what comes behind them is asked all the same."""
 TESTS = (
@@ -59,7 +63,9 @@ class CheckObserver:
         anew: bool = True,
         kinds: Sequence[str] = (),
         unsteady: Sequence[str] = (),
+        blaming: bool = False,
     ) -> None:
+        self.blaming, self.non_finite = blaming, NonFiniteWatch()
         self.save, self.against, self.apart, self.anew = save, against, apart, anew
         self.kinds, self.unsteady = frozenset(kinds), frozenset(unsteady)
         self.brought_nearer = 0
@@ -107,6 +113,7 @@ class CheckObserver:
 
     def _told(self, provenance: Provenance) -> Optional[Record]:
         torch = provenance.torch
+        tape, provenance.tape = provenance.tape, None  # what is done from here on is ours
         for compared in filter(None, (*reversed(provenance.checks), provenance.looked)):
             apart = distance(torch, *(values_of(torch, side) for _, side in sides_of(compared)))
             if apart["elements"] or compared is provenance.looked:
@@ -120,6 +127,11 @@ class CheckObserver:
         told["alone"] = compared.expected is None
         sides = [(name, text_of(tensor), values_of(torch, tensor)) for name, tensor in sides_of(compared)]
         launch = self.launches.get(compared.launch)
+        if tape is not None:
+            with contextlib.suppress(Exception):  # what cannot be done again says nothing
+                told["side"], told["blame"] = tape.blame(compared, launch.written if launch else [])
+        if told["kind"] == "nan":
+            told["blame"] = "; ".join(filter(None, (told["blame"], self.non_finite.origin)))
         if self.save:
             kinds = (OUTPUT, *(each for each in (PART, PROBE) if each in self.kinds))
             outputs = [side for kind in kinds if launch is not None for side in launch.asked_again(provenance, kind)]
@@ -141,6 +153,7 @@ class CheckObserver:
     def _torch(self, torch: Any) -> None:
         torch.manual_seed(SEED)
         self.provenance = Provenance(torch, self.apart, self.anew)
+        self.provenance.tape = Tape(torch) if self.blaming else None
         self._mode = self.provenance.mode()
         self._mode.__enter__()
         for name in ("numpy", "__array__", "tolist"):
@@ -196,6 +209,8 @@ class CheckObserver:
         self._patches.wrap(JITFunction, "run", self._run)
 
     def _interpreter(self, module: Any) -> None:
+        if self.blaming and hasattr(module, "InterpreterBuilder"):
+            self.non_finite.install(module, self._patches.wrap)
         if hasattr(module, "GridExecutor"):
             self._patches.wrap(module.GridExecutor, "__call__", self._interpreted)
 
@@ -203,6 +218,7 @@ class CheckObserver:
         def run(kernel: Any, *args: Any, grid: Any, warmup: bool, **kwargs: Any) -> Any:
             if warmup:
                 return original(kernel, *args, grid=grid, warmup=warmup, **kwargs)
+
             def again(kind: str = OUTPUT, held: Optional[Record] = None) -> Any:
                 there, positional, named = grid, list(args), kwargs
                 if kind == PART:
@@ -257,6 +273,8 @@ _NOTHING: Record = {
     "total": 0,
     "largest": 0.0,
     "moved": {},
+    "side": "",
+    "blame": "",
     "trouble": "",
 }
 

@@ -82,6 +82,8 @@ class Provenance:
         """What is left of the distance between two tensors that are compared, of which one comes from a launch; None:
         all of it."""
         self.brought_nearer = 0
+        self.tape: Any = None
+        """Where all this is to be done again: `tape.Tape`."""
         self.kernels: List[str] = []
         """By launch."""
         self.checks: List[ComparedTensors] = []
@@ -119,13 +121,26 @@ class Provenance:
                     return func(*args, **(kwargs or {}))
                 if name in DRAWS:
                     provenance._seed(name, args)
+                provenance._taped(lambda tape, given: tape.before(given), args, kwargs)
                 out = func(*provenance._nearer(name, args, kwargs or {}), **(kwargs or {}))
                 if name in EMPTY:
                     provenance._fill(out)
                 provenance._operation(name, args, kwargs or {}, out)
+                made = list(provenance._tensors(out))
+                provenance._taped(
+                    lambda tape, given: tape.did(name, func, (args, kwargs or {}), out, given, made), args, kwargs
+                )
                 return out
 
         return Listening()
+
+    def _taped(self, told: Any, args: Any, kwargs: Any) -> None:
+        if self.tape is None or self.tape.trouble or self.tape.launching:
+            return
+        try:
+            told(self.tape, list(self._tensors((args, kwargs or {}))))
+        except Exception:  # memory is short, or a tensor has none
+            self.tape.trouble = True
 
     def captures(self) -> bool:
         """Whether what is done now goes to a CUDA graph, which must hold nothing of ours."""

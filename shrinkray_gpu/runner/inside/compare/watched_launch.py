@@ -29,6 +29,7 @@ class WatchedLaunch:
         self.written: List[Any] = []
         self.given: List[Any] = []
         self.before: List[Any] = []
+        self.tape: Any = None
         self.read: Optional[List[Any]] = None
         """What it reads, where that is known; else it may be anything that it is given."""
 
@@ -37,6 +38,9 @@ class WatchedLaunch:
         if provenance is None or provenance.captures():
             return self
         torch = provenance.torch
+        self.tape = provenance.tape
+        if self.tape is not None:
+            self.tape.launching += 1
         try:
             with quiet(torch):
                 self.given = [_whole(torch, each) for each in _distinct(torch, self.args)]
@@ -51,6 +55,8 @@ class WatchedLaunch:
 
     def __exit__(self, kind: Any, *_: Any) -> None:
         provenance = self.observer.provenance
+        if self.tape is not None:
+            self.tape.launching -= 1
         if provenance is None or kind is not None or len(self.before) != len(self.given):
             return
         torch = provenance.torch
@@ -67,6 +73,8 @@ class WatchedLaunch:
             storages = {each.untyped_storage()._cdata for each in changed}
             self.written = [each for each in tensors if each.untyped_storage()._cdata in storages]
             provenance.launched(self.kernel, self.read, changed)
+            if self.tape is not None and not self.tape.trouble:
+                self.tape.launched(self.kernel, self.read, self.written)
             launches = self.observer.launches
             if sum(each.untyped_storage().nbytes() for each in tensors) <= ROOM:
                 launches[len(provenance.kernels) - 1] = self

@@ -1,16 +1,21 @@
 """Which parameters of a kernel it may write through, and which it may read: after a launch, only what it may have
 written is unknown.
 
-A taint over the TTIR: from pointer parameters through every operation but loads, to the accesses. Flow-insensitive, and
-a name used in two regions counts for both; so it may name too many, never too few.
+Followed over the TTIR: from pointer parameters through every operation but loads, to the accesses. In whatever order
+these run; so it may name too many, never too few.
 """
 
 from __future__ import annotations
 
 import functools
-from typing import Dict, FrozenSet, Iterator, List, NamedTuple, Optional, Set, Tuple
+import re
+from typing import Dict, FrozenSet, Iterable, List, NamedTuple, Optional, Sequence, Set, Tuple
 
 from .ttgir import VALUE, IrRegion, Op, parameters, parse
+
+Value = Tuple[int, str]
+"""A name, and the region that it is made in: other regions have other values of that name."""
+Names = Dict[str, Value]
 
 _LOADS = (
     "tt.load",
@@ -28,6 +33,8 @@ _MOVES = (
     "tt.reduce.return tt.reinterpret_tensor_descriptor tt.reshape tt.return tt.scan tt.scan.return tt.splat "
     "tt.split tt.trans tt.unsplat"
 ).split()
+_CARRIED = re.compile(r"(%[\w.$-]+) = (%[\w.$-]+(?:#\d+)?)")
+"""In a loop's head: a name within it, and what that begins with."""
 
 
 class Touched(NamedTuple):
@@ -52,22 +59,23 @@ def touched_parameters(ttir: str) -> Optional[Touched]:
     if len(functions) != 1:  # a call carries pointers out of sight
         return None
     function = next(iter(functions.values()))
-    taint: Dict[str, Set[int]] = {name: {i} for i, name in enumerate(_pointers(function)) if name}
-    stores: Dict[int, Set[int]] = {}
+    flow = _Dataflow(function)
+    reached = {i: flow.reached((0, name)) for i, name in enumerate(_pointers(function)) if name}
+    stores: List[Tuple[Set[int], bool]] = []
     loaded: Set[int] = set()
-    ops = list(_walk(function))
-    while True:
-        before = sum(len(s) for s in taint.values())
-        for op, inside in ops:
-            if not _step(op, inside, taint, stores.setdefault(id(op), set()), loaded):
+    for access in flow.accesses:
+        through = {i for i, values in reached.items() if not values.isdisjoint(access.through)}
+        if access.op.name == "tt.int_to_ptr":
+            if not through:
                 return None
-        if sum(len(s) for s in taint.values()) == before:
-            break
-    repeated = {id(each) for op, _ in ops if op.name in ("scf.for", "scf.while") for each, _ in _walk(op)}
-    through = [(at, index) for at, found in stores.items() for index in found]
-    stored = frozenset(index for _, index in through)
-    often = {index for at, index in through if at in repeated or [i for _, i in through].count(index) > 1}
-    return Touched(stored, frozenset(loaded), stored - often)
+            continue
+        if access.op.name not in _STORES:
+            loaded |= through
+        if access.op.name not in _LOADS:
+            stores.append((through, access.looped))
+    written = [index for through, _ in stores for index in through]
+    often = {index for through, looped in stores for index in through if looped or written.count(index) > 1}
+    return Touched(frozenset(written), frozenset(loaded), frozenset(written) - often)
 
 
 def _pointers(function: Op) -> List[str]:
@@ -78,50 +86,108 @@ def _pointers(function: Op) -> List[str]:
     ]
 
 
-def _walk(op: Op) -> Iterator[Tuple[Op, List[str]]]:
-    """Every operation below, with the names that its regions bring in."""
-    for region in op.regions:
+class _Access(NamedTuple):
+    op: Op
+    through: List[Value]
+    looped: bool
+    """Whether a loop is around it."""
+
+
+class _Dataflow:
+    """Which values go into which, and the operations that access memory, or make a pointer of a number."""
+
+    def __init__(self, function: Op) -> None:
+        self.accesses: List[_Access] = []
+        self._into: Dict[Value, Set[Value]] = {}
+        around = {name: (0, name) for name in parameters(function)}
+        for region in function.regions:
+            self._region(region, around, (), False)
+
+    def reached(self, start: Value) -> Set[Value]:
+        seen, todo = {start}, [start]
+        while todo:
+            new = self._into.get(todo.pop(), set()) - seen
+            seen |= new
+            todo += new
+        return seen
+
+    def _flows(self, given: Iterable[Value], into: Sequence[Value]) -> None:
+        for value in given:
+            self._into.setdefault(value, set()).update(into)
+
+    def _one_by_one(self, given: Sequence[Value], into: Sequence[Value]) -> None:
+        if len(given) != len(into):  # printed in a way that is not known here
+            self._flows(given, into)
+        for value, other in zip(given, into):
+            self._flows([value], [other])
+
+    def _region(self, region: IrRegion, around: Names, brought: Iterable[str], looped: bool) -> Names:
+        """What is in a region, which sees the values around it; the values that are seen there."""
+        names = {**around, **{name: (id(region), name) for name in brought}}
         for block in region.blocks:
-            for inner in block.ops:
-                yield inner, _brought(inner)
-                yield from _walk(inner)
-
-
-def _brought(op: Op) -> List[str]:
-    names: List[str] = []
-    regions: List[IrRegion] = op.regions
-    for region in regions:
+            names.update((name, (id(region), name)) for name in block.args)
+            names.update((name, (id(region), name)) for op in block.ops for name in op.results)
+        entered = [names[name] for block in region.blocks if block.label for name in block.args]
         for block in region.blocks:
-            names += block.args
-            for inner in block.ops:
-                if inner.name in ("scf.yield", "scf.condition"):
-                    names += inner.operands()
-    return names
+            for op in block.ops:
+                if op.regions:
+                    self._nest(op, names, looped)
+                elif op.name.startswith("cf."):
+                    self._flows(_named(VALUE.findall(op.body), names), entered)
+                self._op(op, names, looped)
+        return names
+
+    def _op(self, op: Op, names: Names, looped: bool) -> None:
+        given = _named(op.operands(), names)
+        known = op.name in _LOADS + _STORES + _ATOMICS
+        if op.name in _ASKS:
+            return
+        if known or op.name == "tt.int_to_ptr" or not (op.name in _MOVES or op.name.startswith(_HARMLESS)):
+            # A store writes through its first operand; of an operation unknown here, any may be accessed through.
+            one = op.name in _STORES + _ATOMICS
+            self.accesses.append(_Access(op, given[:1] if one else given, looped))
+        if not (known or op.regions):  # what a load and an atomic operation give back is a number
+            self._flows(given, _named(op.results, names))
+
+    def _nest(self, op: Op, names: Names, looped: bool) -> None:
+        """What goes into the regions of an operation, round them, and out of them."""
+        loops = op.name in ("scf.for", "scf.while")
+        heads = _CARRIED.findall(op.body) if loops else []
+        first = [inner for inner, _ in heads]
+        seen = [
+            self._region(region, names, () if number else first, looped or loops)
+            for number, region in enumerate(op.regions)
+        ]
+        ends = [
+            _named(each.operands(), inside)
+            for region, inside in zip(op.regions, seen)
+            for each in region.blocks[-1].ops[-1:]
+            if each.name.endswith(("yield", "return", "condition"))
+        ]
+        results = _named(op.results, names)
+        begins = _named([outer for _, outer in heads], names)
+        carried = _named(first, seen[0])
+        self._one_by_one(begins, carried)
+        if op.name == "scf.for":
+            for end in (begins[1:], *ends):  # the first is the counter
+                self._one_by_one(end, results)
+                self._one_by_one(end, carried[1:])
+        elif op.name == "scf.if":
+            for end in ends:
+                self._one_by_one(end, results)
+        elif op.name == "scf.while" and len(ends) == 2:
+            self._one_by_one(ends[0][1:], results)
+            self._one_by_one(ends[0][1:], _named(op.regions[1].blocks[0].args, seen[1]))
+            self._one_by_one(ends[1], carried)
+        else:
+            inner = [value for region, inside in zip(op.regions, seen) for value in _arguments(region, inside)]
+            given = [*_named(VALUE.findall(op.body), names), *(value for end in ends for value in end)]
+            self._flows(given, [*results, *inner])
 
 
-def _step(op: Op, inside: List[str], taint: Dict[str, Set[int]], stored: Set[int], loaded: Set[int]) -> bool:
-    """One operation's part; False where pointers come from nowhere."""
-    values = VALUE.findall(op.body) if op.regions else op.operands()
-    carried: Set[int] = set()
-    for name in values + inside:
-        carried |= taint.get(name, set())
-    if op.name == "tt.int_to_ptr" and not carried:
-        return False
-    if op.name in _ASKS:
-        return True
-    if op.name in _LOADS:
-        loaded |= carried
-        return True
-    if op.name not in _MOVES and not op.name.startswith(_HARMLESS):
-        # A store writes through its first operand; of an operation unknown here, any may be accessed through.
-        known = op.name in _STORES + _ATOMICS
-        target = taint.get(values[0], set()) if known and values else carried
-        stored |= target
-        if op.name not in _STORES:
-            loaded |= target
-        if known:  # what an atomic operation gives back is a number, as that of a load
-            return True
-    if carried:
-        for name in op.results + (inside + values if op.regions else []):
-            taint.setdefault(name, set()).update(carried)
-    return True
+def _arguments(region: IrRegion, names: Names) -> List[Value]:
+    return [names[name] for block in region.blocks for name in block.args]
+
+
+def _named(texts: Iterable[str], names: Names) -> List[Value]:
+    return [names.get(text, (0, text)) for text in texts]

@@ -23,7 +23,8 @@ def watch(candidate: WatchedCandidate) -> Iterator[None]:
     save, against = (comparison.asked(wants, what) for what in (comparison.SAVE, comparison.AGAINST))
     nearer, anew = float(apart) if apart else None, comparison.GOES_ON not in wants
     kinds, unsteady = (comparison.asked(wants, what).split() for what in (comparison.KINDS, comparison.UNSTEADY))
-    observer = comparison.CheckObserver(save, against, candidate.log, nearer, anew, kinds, unsteady)
+    blaming = comparison.BLAME in wants
+    observer = comparison.CheckObserver(save, against, candidate.log, nearer, anew, kinds, unsteady, blaming)
     candidate.when_ended(observer.look)
     try:
         yield
