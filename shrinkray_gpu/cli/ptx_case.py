@@ -22,8 +22,8 @@ from shrinkray_gpu.intermediate.search import IrTally
 from shrinkray_gpu.ptx.options import PtxOptions
 from shrinkray_gpu.ptx.ptx_replay import SECONDS, replay_ptx
 from shrinkray_gpu.ptx.ptxas_fault import PtxasFault
-from shrinkray_gpu.ptx.reduce_ptx import PtxResult, anywhere, check_ptx, reduce_ptx
-from shrinkray_gpu.ptx.release_table import difference, row, table
+from shrinkray_gpu.ptx.reduce_ptx import PtxResult, check_ptx, reduce_ptx
+from shrinkray_gpu.ptx.release_table import difference, head_lines, table
 from shrinkray_gpu.runner import cores
 
 OWN = "own"
@@ -49,11 +49,8 @@ class PtxReduction:
 
     def reduce(self, *, say: Say, stop: Callable[[], bool], shown: Callable[[int, IrTally], None]) -> PtxResult:
         def releases(text: str, flags: tuple[str, ...], fault: PtxasFault) -> list[str]:
-            tools = {OWN: self.options.ptxas, **self.others}
-            rows = [
-                row(tool, text, flags, seconds=self.options.seconds, wanted=anywhere(fault)) for tool in tools.values()
-            ]
-            return [f"ptxas {each.release}: {each.in_words()}" for each in rows]
+            tools = [self.options.ptxas, *self.others.values()]
+            return head_lines(tools, text, flags, seconds=self.options.seconds, wanted=fault)
 
         return reduce_ptx(self.file, self.options, say=say, stop=stop, shown=shown, releases=releases)
 

@@ -12,6 +12,7 @@ from typing import Any
 from shrinkray_gpu.errors import UsageError
 from shrinkray_gpu.evidence.ptxas import PtxasRun, run_ptxas, usages, version
 from shrinkray_gpu.ptx.ptxas_fault import PtxasFault, fault_in
+from shrinkray_gpu.ptx.reduce_ptx import anywhere
 from shrinkray_gpu.runner.inside.vgpu.cubin import code
 
 FAULTS, OTHER, PASSES, UNFIT = "fails", "fails otherwise", "passes", "not asked"
@@ -81,6 +82,14 @@ def row(tool: Path, text: str, flags: Sequence[str], *, seconds: float, wanted: 
     return ReleaseRow(release, FAULTS if wanted is None else OTHER, str(fault), fault=fault)
 
 
+def head_lines(
+    tools: Iterable[Path], text: str, flags: Sequence[str], *, seconds: float, wanted: PtxasFault
+) -> list[str]:
+    """A line for each ptxas, for the head of a result."""
+    rows = [row(tool, text, flags, seconds=seconds, wanted=anywhere(wanted)) for tool in tools]
+    return list(dict.fromkeys(f"ptxas {each.release}: {each.in_words()}" for each in rows))
+
+
 def _code(release: str, done: PtxasRun) -> ReleaseRow:
     used = usages(done.said)
     sections = code(done.cubin)
@@ -107,15 +116,6 @@ def table(rows: Iterable[ReleaseRow]) -> str:
         lines.append((each.release, each.outcome, *(figures if each.outcome == PASSES else ("-",) * 4), note))
     widths = [max(map(len, column)) for column in zip(*lines)]
     return "\n".join("  ".join(map(str.ljust, line, widths)).rstrip() for line in lines)
-
-
-def markdown(rows: Iterable[ReleaseRow]) -> str:
-    """The same as a table of Markdown."""
-    lines = ["| ptxas | outcome | registers | spills | code |", "| --- | --- | --- | --- | --- |"]
-    for each in rows:
-        figures = f"{each.registers} | {each.spills} | {each.size}" if each.outcome == PASSES else "- | - | -"
-        lines.append(f"| {each.release} | {each.outcome} | {figures} |")
-    return "\n".join(lines)
 
 
 def difference(rows: Sequence[ReleaseRow]) -> str:
