@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from shrinkray_gpu.attachment import surroundings
 from shrinkray_gpu.attachment.compiled_code import Code
 from shrinkray_gpu.attachment.dossier import TWIN, Dossier
+from shrinkray_gpu.attachment.ptx_beside import ptx_beside
 from shrinkray_gpu.device import sanitizer_records
 from shrinkray_gpu.evidence.instruments.instrument import SKIPPED
 from shrinkray_gpu.evidence.scrubbing import Scrubber
@@ -41,6 +42,8 @@ def files(dossier: Dossier, scrub: Scrubber) -> dict[str, bytes]:
     for instrument, said in dossier.evidence.texts.items():  # of a core dump its reader's words: itself it holds memory
         texts[f"{instrument.replace(' ', '_')}.txt"] = said + "\n"
     texts.update(dossier.reproducers)
+    if beside := ptx_beside(dossier.told):
+        texts[f"smallest_{beside.name}"] = beside.text
     texts["experiments.tsv"] = experiments(dossier)
     if dossier.told.get("releases"):
         texts[RELEASES] = json.dumps(dossier.told["releases"], indent=1) + "\n"
