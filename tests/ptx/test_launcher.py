@@ -14,6 +14,8 @@ import pytest
 
 from shrinkray_gpu.ptx.driver_launch import contents, packed
 from shrinkray_gpu.ptx.launcher import NoLauncher, launcher
+from shrinkray_gpu.runner.lanes import Setup
+from shrinkray_gpu.runner.pool import Pool, Script
 from shrinkray_gpu.runner.run import Compilation, Launch
 
 PTX = """\
@@ -96,3 +98,38 @@ def test_what_buffers_hold() -> None:
     assert contents("i64", 16) == bytes(16) and contents("f32", 8) == struct.pack("<ff", 0.0, 0.125)
     assert len(contents("f64", 13)) == 13 and packed("bf16", 1.0) == b"\x80\x3f"
     assert packed("f16", 1.0) == b"\x00\x3c" and packed("u64", 2**63) == struct.pack("<Q", 2**63)
+
+
+TRITON = """
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def k(x, out, n, scale, BLOCK: tl.constexpr):
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(out + at, tl.load(x + at, mask=at < n) * scale, mask=at < n)
+
+
+x = torch.zeros(100, device="cuda")
+k[(4,)](x[2:], torch.zeros(100, device="cuda"), 98, 0.5, BLOCK=32, num_warps=2)
+"""
+
+
+def test_a_launch_of_triton_has_a_script(tmp_path: Path) -> None:
+    pytest.importorskip("triton")
+    (tmp_path / "a.py").write_text(TRITON)
+    environment = {**os.environ, "TRITON_CACHE_DIR": str(tmp_path / "kernels")}
+    setup = Setup(sys.executable, environment, ("torch", "triton"), (), str(tmp_path), arch=90, confine=False)
+    pool = Pool(Script(tmp_path / "a.py", cwd=tmp_path), setup, mode="virtual", jobs=1, seconds=60)
+    try:
+        seen = pool.run(TRITON, wants=("ptx",))
+    finally:
+        pool.close()
+    (launch,), (compiled,) = seen.launches, [each for each in seen.compiles if each.ir]
+    text = launcher(launch, compiled, compiled.ir["ptx"], "k.ptx")
+    assert "KERNEL = 'k'\nGRID = (4, 1, 1)\nBLOCK = (64, 1, 1)\n" in text
+    assert "('buffer', 400, 8, 'f32'),\n    ('buffer', 400, 0, 'f32'),\n    ('i32', 98),\n    ('f32', 0.5),\n" in text
+    (tmp_path / "launch.py").write_text(text)
+    compile(text, "launch.py", "exec")
