@@ -11,7 +11,7 @@ from shrinkray_gpu.ptx.options import PtxOptions
 from shrinkray_gpu.ptx.ptx_file import ptx_in, read_ptx
 from shrinkray_gpu.ptx.ptx_replay import fault_told, replay_ptx
 from shrinkray_gpu.ptx.ptxas_fault import fault_in
-from shrinkray_gpu.ptx.reduce_ptx import reduce_ptx
+from shrinkray_gpu.ptx.reduce_ptx import reduce_ptx, same
 from shrinkray_gpu.ptx.release_table import difference, table
 from tests.ptx.samples import CRASH, REFUSED, lines, tool
 
@@ -140,3 +140,15 @@ def test_how_it_ended(status: int | None, kind: str) -> None:
     fault = fault_in(status, "", {})
     assert fault is not None and fault.kind == kind
     assert fault_in(0, "ptxas warning : something", {}) is None
+
+
+def test_the_same_words_of_another_statement_are_another_fault() -> None:
+    said = "ptxas k.ptx, line 4; error   : Arguments mismatch for instruction 'add'\n"
+    said += "ptxas fatal   : Ptx assembly aborted due to errors\n"
+    first = fault_in(255, said, {4: 40, 7: 70})
+    assert first is not None and str(first) == "Arguments mismatch for instruction 'add'"
+    moved, other = fault_in(255, said, {4: 40}, like=first), fault_in(255, said, {4: 70}, like=first)
+    assert moved is not None and same(moved, first)
+    assert other is not None and not same(other, first)
+    more = fault_in(255, said.replace("line 4", "line 7") + said, {4: 40, 7: 70}, like=first)
+    assert more is not None and more.message == first.message and not same(more, first), "one of its own making, too"
