@@ -17,6 +17,8 @@ from shrinkray_gpu.runner.inside.vgpu.cubin import code
 
 FAULTS, OTHER, PASSES, UNFIT = "fails", "fails otherwise", "passes", "not asked"
 _KNOWN_VERSION = re.compile(r"Unsupported \.version ([\d.]+); current version is '([\d.]+)'")
+_AT_LINE = re.compile(r", line \d+; *(?:error|fatal)")
+"""How ptxas tells of PTX that it does not know; of what it cannot do it tells otherwise."""
 _HEADER = re.compile(r"^([ \t]*\.version[ \t]+)[\d.]+", re.M)
 GROWTH = 1.3
 """A ratio of two releases' figures that is told of."""
@@ -77,9 +79,9 @@ def row(tool: Path, text: str, flags: Sequence[str], *, seconds: float, wanted: 
         return replace(_code(release, done), as_version=as_version)
     if wanted is not None and (fault.kind, fault.message) == (wanted.kind, wanted.message):
         return ReleaseRow(release, FAULTS, str(fault), as_version=as_version, fault=fault)
-    if as_version or fault.of_release:
+    if fault.of_release or as_version and _AT_LINE.search(done.said):
         return ReleaseRow(release, UNFIT, f"it does not know this PTX: {fault}", as_version=as_version, fault=fault)
-    return ReleaseRow(release, FAULTS if wanted is None else OTHER, str(fault), fault=fault)
+    return ReleaseRow(release, FAULTS if wanted is None else OTHER, str(fault), as_version=as_version, fault=fault)
 
 
 def head_lines(
