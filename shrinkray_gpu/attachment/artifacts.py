@@ -12,9 +12,11 @@ from collections.abc import Mapping
 from shrinkray_gpu.attachment import surroundings
 from shrinkray_gpu.attachment.compiled_code import Code
 from shrinkray_gpu.attachment.dossier import TWIN, Dossier
+from shrinkray_gpu.attachment.ptx_beside import ptx_beside
 from shrinkray_gpu.device import sanitizer_records
 from shrinkray_gpu.evidence.instruments.instrument import SKIPPED
 from shrinkray_gpu.evidence.scrubbing import Scrubber
+from shrinkray_gpu.ptx.launcher import NoLauncher, launcher
 
 SUMS = "SHA256SUMS"
 RELEASES = "releases.json"
@@ -41,6 +43,9 @@ def files(dossier: Dossier, scrub: Scrubber) -> dict[str, bytes]:
     for instrument, said in dossier.evidence.texts.items():  # of a core dump its reader's words: itself it holds memory
         texts[f"{instrument.replace(' ', '_')}.txt"] = said + "\n"
     texts.update(dossier.reproducers)
+    texts[f"{stem}_launch.py"] = driver_launcher(dossier, f"{stem}.ptx")
+    if beside := ptx_beside(dossier.told):
+        texts[f"smallest_{beside.name}"] = beside.text
     texts["experiments.tsv"] = experiments(dossier)
     if dossier.told.get("releases"):
         texts[RELEASES] = json.dumps(dossier.told["releases"], indent=1) + "\n"
@@ -49,6 +54,18 @@ def files(dossier: Dossier, scrub: Scrubber) -> dict[str, bytes]:
     found.update({name: scrub.data(data) for name, data in cubins.items()})
     found[SUMS] = _sums(found).encode("utf-8", "surrogateescape")
     return found
+
+
+def driver_launcher(dossier: Dossier, file: str) -> str:
+    """A script that launches the kernel by the driver alone; empty where there is none of this launch."""
+    launch, run, ptx = dossier.evidence.launch, dossier.evidence.run, dossier.code.stages.get("ptx", "")
+    if launch is None or run is None or not ptx or not dossier.code.cubin:
+        return ""
+    compiled = [each for each in run.compiles if each.hash == launch.hash]
+    try:
+        return launcher(launch, compiled[-1], ptx, file) if compiled else ""
+    except NoLauncher:
+        return ""
 
 
 def _add(code: Code, stem: str, texts: dict[str, str], cubins: dict[str, bytes]) -> None:

@@ -17,6 +17,7 @@ from shrinkray_gpu.attachment.dossier import Dossier
 from shrinkray_gpu.attachment.duplicates import search_link, terms
 from shrinkray_gpu.attachment.experiments import MEANING, NOT_TRIED, Experiment, KnobResults
 from shrinkray_gpu.attachment.markdown import Markdown, cell, code, fenced, prose
+from shrinkray_gpu.attachment.ptx_beside import ptx_beside
 from shrinkray_gpu.attachment.symptom import exact_error, symptom, title
 from shrinkray_gpu.device import disassembly
 from shrinkray_gpu.device.instruction import Instruction
@@ -103,6 +104,7 @@ def facts(dossier: Dossier, scrub: Scrubber) -> dict[str, Any]:
         "search_link": search_link(dossier.form, searched),
         "fixed": next(filter(None, map(_FIXED.search, dossier.told.get("known", ()))), None),
         "assembling": _ptxas_command(ptx, dossier.name),
+        "beside": ptx_beside(dossier.told),
         "record": seen.findings[0].record.device_text if seen.findings else "",
         "count": seen.findings[0].count if seen.findings else 0,
         "family": disassembly.family(seen.instruction),

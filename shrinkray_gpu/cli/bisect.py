@@ -29,6 +29,7 @@ from shrinkray_gpu.device import gpus
 from shrinkray_gpu.errors import NotReproduced, UsageError
 from shrinkray_gpu.events import SCHEMA
 from shrinkray_gpu.oracle import parse
+from shrinkray_gpu.ptx.ptx_file import holds_ptx
 from shrinkray_gpu.questions.bisect import Bisected, Bisection, ReleaseHistory, bisect_program, history_of
 from shrinkray_gpu.questions.bisect.answer_log import (
     AnswerLog,
@@ -112,6 +113,10 @@ def bisect_command(file: Path | None, args: tuple[str, ...], **given: Any) -> No
     """
     if file is None:
         raise UsageError("which file? Usage: shrink bisect FILE --good V --bad V [options] [ARGS...]")
+    if holds_ptx(file):
+        raise UsageError(
+            f"{file} is PTX, which each release takes or not: shrink replay {file} --ptxas all tells of all"
+        )
     if not (given["good"] or given["bad"] or given["print_script"] or file.suffix == ".py"):
         return bisect_case(os.fspath(file), given)
     read_program(file)

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from shrinkray_gpu.cli import project_settings, sandbox
+from shrinkray_gpu.cli.case_kinds import reducer
 from shrinkray_gpu.cli.interrupt import Interrupt
 from shrinkray_gpu.cli.json_lines import print_event
 from shrinkray_gpu.cli.module import TakesModule, file_or_module, find_command
@@ -34,7 +35,6 @@ from shrinkray_gpu.cli.words import (
 )
 from shrinkray_gpu.errors import NO_ROOM, UsageError
 from shrinkray_gpu.events import nobody, saying
-from shrinkray_gpu.intermediate.ir_file import holds_ir
 from shrinkray_gpu.options import Options, display_name
 from shrinkray_gpu.runner.sandbox import SandboxPlaces
 
@@ -42,8 +42,8 @@ if TYPE_CHECKING:
     from shrinkray_gpu.cli.progress import Progress
 
 _OF_CHECK = frozenset(
-    "oracle reject control control-env control-patch m launch arch python env cwd writable sandbox jobs timeout quiet "
-    "json help".split()
+    "oracle reject control control-env control-patch m launch arch ptxas python env cwd writable sandbox jobs timeout "
+    "quiet json help".split()
 )
 """Options of `shrink check`."""
 
@@ -53,7 +53,7 @@ class _Reduce(TakesModule):
         "What must persist": (
             "oracle", "reject", "keep", "control", "control-env", "control-patch", "confidence", "no-guards",
         ),
-        "What FILE may be": ("m", "launch", "pass"),
+        "What FILE may be": ("m", "launch", "pass", "ptxas"),
         "How it is run": ("arch", "python", "env", "cwd", "writable", "sandbox"),
         "How long it may take": (
             "jobs", "timeout", "max-time", "final-runs", "resume", "restart", "no-second", "check",
@@ -103,6 +103,11 @@ class _Reduce(TakesModule):
     multiple=True,
     metavar="NAME",
     help="FILE is IR that names no passes: run this pass of MLIR on it; repeatable, in order.",
+)
+@click.option(
+    "--ptxas",
+    metavar="PATH|V,V,...",
+    help="FILE is PTX: the ptxas, or releases of it, installed aside: the first reduces. Default: Triton's own.",
 )
 @click.option("--skip-pass", "skip", multiple=True, metavar="NAME", help="Leave this pass out; repeatable.")
 @click.option("--list-passes", is_flag=True, help="Print the passes in order, and end.")
@@ -206,6 +211,9 @@ def reduce_command(
     A FILE with Triton's IR (.ttir, .ttgir, .mlir, or a log with a module in it) on which a pass of the compiler fails
     becomes the smallest such module, a test for lit: --arch names the target, as gfx942, where FILE names no passes.
 
+    A FILE with PTX (.ptx, or a log with PTX in it) on which ptxas fails becomes the smallest such PTX. Options of ptxas
+    stand behind `--`.
+
     A FILE ending in .ndjson or .ndjson.gz is a trace by tritonparse: its --launch N becomes a script and is reduced.
 
     Exit codes: 0 reduced, 2 usage, 3 did not reproduce, 4 final check failed (the best verified program is still
@@ -230,12 +238,8 @@ def reduce_command(
     progress: Progress | None = None
     best: Path | None = None
     _tell_settings(say)
-    if file is not None and module is None and holds_ir(file):
-        from shrinkray_gpu.cli.ir_case import reduce_case
-
-        return reduce_case(file, args, given, screen, interrupt)
-    if given["passes"]:
-        raise UsageError("--pass is for IR (.ttir, .ttgir, .mlir), and a program names no passes: leave it out")
+    if reduce_case := reducer(file if module is None else None, given):
+        return reduce_case(file or Path(), args, given, screen, interrupt)
     try:
         options = _options(args, given, chosen_python(given["python"], file, say))
         from shrinkray_gpu.cli.progress import Progress

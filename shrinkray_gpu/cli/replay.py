@@ -14,6 +14,7 @@ from typing import Any
 import click
 
 from shrinkray_gpu.cli import engines, project_settings, sandbox
+from shrinkray_gpu.cli.case_kinds import replayer
 from shrinkray_gpu.cli.words import (
     CONTEXT,
     OneLineComplaints,
@@ -32,7 +33,6 @@ from shrinkray_gpu.corpus.expectation import CaseOutcome
 from shrinkray_gpu.corpus.replay import by_environment, outcomes_of
 from shrinkray_gpu.corpus.shared_replay import merged, shard_json
 from shrinkray_gpu.errors import UsageError
-from shrinkray_gpu.intermediate.ir_file import holds_ir
 from shrinkray_gpu.runner.interpreter import interpreter_path
 from shrinkray_gpu.runner.sandbox import SandboxPlaces
 
@@ -55,6 +55,11 @@ CORPUS = Path("corpus")
     metavar="V,V,...",
     help="Releases of Triton, installed aside; a column each. With --bisect: the releases to search.",
 )
+@click.option(
+    "--ptxas",
+    metavar="PATH|V,V,...",
+    help="CORPUS is PTX: releases of ptxas, installed aside; a row each. `all`: the last of each minor one.",
+)
 @click.option("--bisect", "bisected", metavar="CASE", help="Find the release of Triton that fixed or broke this case.")
 @click.option("--runs", type=click.IntRange(1), metavar="N", help="Runs of each case, instead of what it asks for.")
 @click.option("--jobs", type=click.IntRange(1), metavar="N", help="Cases at a time. Default: one a core, 8 at most.")
@@ -76,7 +81,8 @@ CORPUS = Path("corpus")
 @click.pass_obj
 def replay_command(words: tuple[str, ...], /, paths: tuple[Path, ...], **given: Any) -> None:
     """Run every case of CORPUS (default: ./corpus) that can run here, and tell what each does now: still faults, fixed,
-    changed fault, flaky, or why it cannot run. CORPUS may be a file of IR that `shrink` wrote: its passes run again.
+    changed fault, flaky, or why it cannot run. CORPUS may be a file of IR that `shrink` wrote: its passes run again. Or
+    any PTX: a table tells what each ptxas makes of it.
 
     `shrink replay [CORPUS] --merge FILES...` runs nothing: it makes one answer of what several machines wrote.
 
@@ -87,9 +93,7 @@ def replay_command(words: tuple[str, ...], /, paths: tuple[Path, ...], **given: 
     if len(paths) > 1:
         raise UsageError(f"one corpus at a time, not {len(paths)}; what several machines wrote is read with --merge")
     corpus = paths[0] if paths else CORPUS
-    if corpus.is_file() and holds_ir(corpus):
-        from shrinkray_gpu.cli.ir_case import replay_case
-
+    if replay_case := replayer(corpus, given):
         sys.exit(replay_case(corpus, given))
     sys.exit(_replay(corpus, given, words))
 

@@ -151,6 +151,12 @@ def with_ptxas(version: str, *, python: str, say: Say = lambda text: None) -> Pa
     return tool
 
 
+def ptxas_at_hand() -> dict[str, Path]:
+    """The releases that were installed aside before, oldest first: nothing is installed for this."""
+    found = {tool.parent.name.partition("-")[2]: tool for tool in home().glob("ptxas-*/ptxas")}
+    return dict(sorted(found.items(), key=lambda each: Version(each[0])))
+
+
 def _install_ptxas(tool: Path, version: str, python: str) -> None:
     """The package has nvcc and its libraries, too: only ptxas is kept."""
     major = Version(version).major

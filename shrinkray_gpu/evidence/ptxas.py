@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 import subprocess
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from shrinkray_gpu.device.own_commands import run_command
+from shrinkray_gpu.device import toolkit
+from shrinkray_gpu.device.own_commands import ANSWER, run_command
 from shrinkray_gpu.runner.run import Build
 
 _ENTRY = re.compile(r"Compiling entry function '(?P<name>[^']+)'")
@@ -29,27 +30,56 @@ class Assembled:
     command: str
 
 
+def own_ptxas(python: str, environment: Mapping[str, str], arch: int | None) -> Path | None:
+    """The ptxas that Triton calls for this architecture; None where none is at hand."""
+    newest = toolkit.find("ptxas-blackwell", python, environment) if (arch or 0) >= 100 else None
+    given = environment.get("TRITON_PTXAS_PATH")
+    return Path(given) if given else newest or toolkit.find("ptxas", python, environment)
+
+
+def version(tool: Path) -> str:
+    """Its release, `12.8.93`; empty where it does not tell."""
+    try:
+        done = run_command([str(tool), "--version"], capture_output=True, text=True, timeout=ANSWER)
+    except (OSError, subprocess.SubprocessError):
+        return ""
+    found = re.search(r"\bV(\d[\d.]+)", done.stdout)
+    return found[1] if found else ""
+
+
+@dataclass(frozen=True)
+class PtxasRun:
+    """How one process of ptxas ended. `status` is None where its time was over, and negative for a signal."""
+
+    status: int | None
+    said: str
+    cubin: bytes = b""
+
+
+def run_ptxas(tool: Path, ptx: str, options: Sequence[str], *, seconds: float) -> PtxasRun:
+    """Give PTX to a ptxas with these options. Raises OSError where it cannot be started."""
+    with tempfile.TemporaryDirectory(prefix="shrink-") as folder:
+        Path(folder, "kernel.ptx").write_text(ptx, encoding="utf-8")
+        command = [str(tool), *options, "kernel.ptx", "-o", "kernel.cubin"]
+        try:
+            done = run_command(command, cwd=folder, capture_output=True, text=True, errors="replace", timeout=seconds)
+        except subprocess.TimeoutExpired:
+            return PtxasRun(None, f"no end within {seconds:g} s")
+        made = Path(folder, "kernel.cubin")
+        return PtxasRun(done.returncode, done.stdout + done.stderr, made.read_bytes() if made.exists() else b"")
+
+
 def assemble(tool: Path, ptx: str, *options: str, seconds: float) -> Assembled:
     """Give PTX to a ptxas, as Triton does, for the target that it names."""
     target = re.search(r"^\.target\s+(\w+)", ptx, re.MULTILINE)
     arch = [f"--gpu-name={target[1]}"] if target else []
-    words = ["-v", "-lineinfo", *arch, *options, "kernel.ptx", "-o", "kernel.cubin"]
-    with tempfile.TemporaryDirectory(prefix="shrink-") as folder:
-        Path(folder, "kernel.ptx").write_text(ptx, encoding="utf-8")
-
-        def run(*words: str) -> tuple[int, str]:
-            try:
-                command = [str(tool), *words]
-                done = run_command(command, cwd=folder, capture_output=True, text=True, timeout=seconds)
-            except subprocess.TimeoutExpired:
-                return 1, f"no end within {seconds:g} s"
-            except OSError as error:
-                return 1, str(error)
-            return done.returncode, done.stdout + done.stderr or f"exit status {done.returncode}"
-
-        version = re.search(r"\bV(\d[\d.]+)", run("--version")[1])
-        status, said = run(*words)
-    return Assembled(status == 0, said, version[1] if version else "", f"ptxas {' '.join(words)}")
+    words = ["-v", "-lineinfo", *arch, *options]
+    try:
+        run = run_ptxas(tool, ptx, words, seconds=seconds)
+    except OSError as error:
+        run = PtxasRun(1, str(error))
+    said = run.said or f"exit status {run.status}"
+    return Assembled(run.status == 0, said, version(tool), f"ptxas {' '.join(words)} kernel.ptx -o kernel.cubin")
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from shrinkray_gpu.errors import UsageError
 from shrinkray_gpu.intermediate.pass_table import PassCall, read_pipeline, read_run_line
 
 SUFFIXES = (".ttir", ".ttgir", ".mlir")
-LATER = (".llir", ".ll", ".ptx", ".amdgcn")
+LATER = (".llir", ".ll", ".amdgcn")
 """What a compiler makes behind the passes."""
 _OTHERS = (".py", ".ipynb", ".pyi", ".ndjson", ".gz", ".json", ".cu", ".cpp", ".md", ".sh")
 """Never IR, whatever they quote."""

@@ -126,3 +126,14 @@ def count(module: IrModule) -> int:
         not each.is_function and each.key != module.top.key and not (each.key in ends and not each.operands)
         for each in every(module.top)
     )
+
+
+def size(module: IrModule, text: str) -> tuple[int, int, int, int]:
+    """What a search makes smaller: operations, then arguments of blocks, blocks, and characters of its text."""
+    inside = list(blocks(module.top))
+    return (
+        sum(1 for _ in every(module.top)) + count(module),
+        sum(len(block.arguments) for block in inside),
+        len(inside),
+        len(text),
+    )

@@ -17,9 +17,9 @@ from shrinkray_gpu.intermediate.generic_text import NotGeneric, read, write
 from shrinkray_gpu.intermediate.ir_fault import IrFault, fault_in
 from shrinkray_gpu.intermediate.ir_file import IrFile, read_ir
 from shrinkray_gpu.intermediate.ir_replay import replayed
-from shrinkray_gpu.intermediate.model import IrModule, count
+from shrinkray_gpu.intermediate.model import IrModule, count, size
 from shrinkray_gpu.intermediate.options import IrOptions
-from shrinkray_gpu.intermediate.search import IrSearch, IrTally
+from shrinkray_gpu.intermediate.search import IrSearch, IrTally, TextForm
 
 Say = Callable[[str], None]
 SHORTEST = 5
@@ -103,7 +103,8 @@ def reduce_ir(
         if not shows:
             raise NotReproduced(f"{path}: the fault is gone once locations and names are: it cannot be reduced as IR")
         search = IrSearch(
-            faults,
+            TextForm(write, size),
+            lambda candidate, text: faults(text),
             FAMILIES,
             until=started + options.max_time,
             seed=options.seed,

@@ -96,9 +96,7 @@ def search(
         rewrites=Rewrites(
             lifts=_lifts(ready.program, test, plan, say) if may_lift else None,
             # A test of the user's may run it in a way of its own; of host Python our run is a hint all the same.
-            instrument=_watched
-            if plan.oracle.needs.run or is_plain(ready.program)
-            else None,
+            instrument=_watched if plan.oracle.needs.run or is_plain(ready.program) else None,
             layout=layout,
         ),
         report=Listeners(

@@ -1,4 +1,5 @@
-"""The second result of a fault in a pass of the compiler: the same fault as Triton's IR, a test for lit.
+"""The second result of a fault in a pass of the compiler, the same fault as Triton's IR, a test for lit; and of one in
+ptxas, the same as PTX.
 
 People who write passes want IR, and need no frontend to see the fault. This step only helps: whatever keeps it from a
 result is told in one line.
@@ -20,6 +21,7 @@ from shrinkray_gpu.intermediate.lit_test import fault_of
 from shrinkray_gpu.intermediate.options import IrOptions
 from shrinkray_gpu.intermediate.reduce_ir import check_ir, reduce_ir
 from shrinkray_gpu.job.conclusion import ReproFindings
+from shrinkray_gpu.job.ptx_result import is_of_ptxas, is_our_ptx, write_ptx
 from shrinkray_gpu.options import Options, Say
 from shrinkray_gpu.oracle.fault import Fault
 from shrinkray_gpu.runner.run import Run
@@ -31,19 +33,31 @@ SECONDS = 60.0
 def write_second_result(
     end: ReproFindings, plan: Plan, output: Path, options: Options, *, say: Say, stop: Callable[[], bool]
 ) -> None:
-    """Write `<output>.mlir`, where the fault lies in a pass, and remove what an earlier run wrote there. Raises
-    nothing."""
+    """Write `<output>.mlir`, where the fault lies in a pass, or `<output>.ptx`, where it lies in ptxas, and remove what
+    an earlier run wrote there. Raises nothing."""
     place = output.with_suffix(".mlir")
     try:
-        if _is_ours(place):
-            place.unlink()
+        for earlier in (place, output.with_suffix(".ptx")):
+            if _is_ours(earlier):
+                earlier.unlink()
         fault = Fault.of(plan.reference)
+        if fault is not None and is_of_ptxas(fault) and end.final.stands and not stop():
+            return _write_ptx(end.final.text, plan, output.with_suffix(".ptx"), options, say)
         if fault is not None and fault.phase == "compile" and end.final.stands and not stop():
             _write(end.final.text, plan, place, options, say, stop)
     except NotReproduced:
         say(f"no {place.name}, the same fault as IR: no pass of the compiler fails by itself")
     except Exception as error:  # whatever it is: the repro is there
         say(f"no {place.name}, the same fault as IR: {error or type(error).__name__}")
+
+
+def _write_ptx(text: str, plan: Plan, place: Path, options: Options, say: Say) -> None:
+    if place.exists():
+        return say(f"no {place.name}, the same fault as PTX: there is a file of that name which is not ours")
+    try:
+        write_ptx(text, plan, place, options, seconds=SECONDS, say=say)
+    except Exception as error:  # whatever it is: the repro is there
+        say(f"no {place.name}, the same fault as PTX: {error or type(error).__name__}")
 
 
 def _write(text: str, plan: Plan, place: Path, options: Options, say: Say, stop: Callable[[], bool]) -> None:
@@ -76,7 +90,10 @@ def _write(text: str, plan: Plan, place: Path, options: Options, say: Say, stop:
 
 
 def _is_ours(place: Path) -> bool:
-    return place.is_file() and bool(fault_of(place.read_text(encoding="utf-8", errors="replace")))
+    if not place.is_file():
+        return False
+    text = place.read_text(encoding="utf-8", errors="replace")
+    return is_our_ptx(text, place) if place.suffix == ".ptx" else bool(fault_of(text))
 
 
 def same_failure(run: Run, fault: IrFault) -> bool:

@@ -46,6 +46,9 @@ class Compilation:
     """What the compiler wrote to file descriptors 1 and 2 while this failed (MLIR diagnostics, ptxas)."""
     ir: Mapping[str, str] = field(default_factory=dict)
     """The stages asked for in `wants`: `ttir`, `ttgir`, `llir`, `ptx`, `sass`."""
+    call: Mapping[str, Any] = field(default_factory=dict)
+    """Where the PTX is wanted, what it takes to launch it: `signature` (a type for each argument), `shared` and
+    `scratch` (bytes), `warps`, `cluster`."""
     file: str = ""
     """In which the kernel is, where it failed."""
     generated: bool = False

@@ -26,8 +26,8 @@ from shrinkray_gpu.intermediate.edits import (
     slices,
 )
 from shrinkray_gpu.intermediate.generic_text import write
-from shrinkray_gpu.intermediate.model import IrModule, every
-from shrinkray_gpu.intermediate.search import Family, IrSearch
+from shrinkray_gpu.intermediate.model import IrModule, every, size
+from shrinkray_gpu.intermediate.search import Family, IrSearch, TextForm
 from tests.intermediate.conftest import Asked
 from tests.intermediate.programs import JUMPS, LAID_OUT, LOOP, QUOTED, SELECT, SWITCH
 
@@ -235,12 +235,12 @@ def test_a_change_that_raises_is_no_candidate(asked: Asked) -> None:
 
     tested: list[str] = []
 
-    def test(text: str) -> tuple[bool, bool]:
+    def test(module: IrModule, text: str) -> tuple[bool, bool]:
         tested.append(text)
         return True, True
 
     families = (Family("broken", operations.FAMILY.find, broken), operations.FAMILY)
-    search = IrSearch(test, families, until=math.inf)
+    search = IrSearch(TextForm(write, size), test, families, until=math.inf)
     smallest = search.run(asked.module(SELECT))
     assert search.tally.broken and tested and not any(each.name == "tt.store" for each in every(smallest.top))
     assert search.ended == "done"

@@ -14,7 +14,6 @@ from pathlib import Path
 
 from packaging.version import Version
 
-from shrinkray_gpu.device import toolkit
 from shrinkray_gpu.errors import UsageError
 from shrinkray_gpu.evidence import ptxas
 from shrinkray_gpu.evidence.evidence import Evidence
@@ -119,12 +118,11 @@ def _by_ptxas(seen: Evidence, trials: BlameTrials, other: OtherReleases) -> list
         return []
     environment, python = trials.setup.environment, trials.setup.python
     text = (seen.ir if seen.fault.phase == "device" else trials.dumped).get("ptx", "")
-    newest = toolkit.find("ptxas-blackwell", python, environment) if (trials.arch or 0) >= 100 else None
-    own = environment.get("TRITON_PTXAS_PATH") or newest or toolkit.find("ptxas", python, environment)
+    own = ptxas.own_ptxas(python, environment, trials.arch)
     if not text or not own:
         why = "no ptxas is at hand" if text else "the compiler ends before there is PTX"
         return [CompilerExperiment(PTX, "ptxas", UNTOLD, why)]
-    tools = [("ptxas at hand", Path(own), ()), ("ptxas at hand at -O0", Path(own), ("-O0",))]
+    tools = [("ptxas at hand", own, ()), ("ptxas at hand at -O0", own, ("-O0",))]
     tools += [(f"ptxas {version}", path, ()) for version, path in other.ptxas.items()]
     found: list[CompilerExperiment] = []
     for name, tool, options in tools:

@@ -43,9 +43,25 @@ def of_kernel(kernel: Any, wants: FrozenSet[str]) -> Dict[str, Any]:
     """What its IR tells, as fields of `run.Compilation`."""
     text = kernel.asm.get("ttir") if hasattr(kernel.asm, "get") else None
     if not isinstance(text, str):
-        return {"ttir_key": "", "casts": [], "ir": texts(kernel, wants)}
+        return {"ttir_key": "", "casts": [], "ir": texts(kernel, wants), "call": call(kernel, wants)}
     key = hashlib.sha256(without_names(without_locations(text)).encode()).hexdigest()
-    return {"ttir_key": key, "casts": sorted(set(_CAST.findall(text))), "ir": texts(kernel, wants)}
+    casts = sorted(set(_CAST.findall(text)))
+    return {"ttir_key": key, "casts": casts, "ir": texts(kernel, wants), "call": call(kernel, wants)}
+
+
+def call(kernel: Any, wants: FrozenSet[str]) -> Dict[str, Any]:
+    """How its PTX is launched, as `run.Compilation.call`; empty where that is not wanted, or not told."""
+    signature, data = getattr(getattr(kernel, "src", None), "signature", None), getattr(kernel, "metadata", None)
+    if "ptx" not in wants or not isinstance(signature, dict) or data is None:
+        return {}
+    cluster = getattr(data, "cluster_dims", None) or (getattr(data, "num_ctas", 1), 1, 1)
+    return {
+        "signature": [str(kind) for kind in signature.values()],
+        "shared": int(getattr(data, "shared", 0) or 0),
+        "scratch": int(getattr(data, "global_scratch_size", 0) or 0),
+        "warps": int(getattr(data, "num_warps", 4)),
+        "cluster": [int(each) for each in cluster],
+    }
 
 
 def texts(kernel: Any, wants: FrozenSet[str]) -> Dict[str, str]:

@@ -110,6 +110,7 @@ class LaunchLog:
             "failure": None,
             "printed": "",
             "ir": {},
+            "call": {},
             "file": "",
             "generated": False,
         }

@@ -53,3 +53,11 @@ def _numbers(info: bytes) -> Iterator[Tuple[int, int, int]]:
             if size == 8:
                 yield (kind, *struct.unpack_from("<II", info, at))
             at += size
+
+
+def code(cubin: bytes) -> Dict[str, bytes]:
+    """The machine code of each kernel and function, by the name of its section; empty of what is no cubin."""
+    try:
+        return {name: text for name, text in _sections(cubin) if name.startswith(".text.")}
+    except (ValueError, IndexError, struct.error):
+        return {}

@@ -1,0 +1,54 @@
+"""Which files are for a compiler below the frontend, and what reduces and replays them: Triton's IR, and PTX."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from shrinkray_gpu.cli.interrupt import Interrupt
+from shrinkray_gpu.cli.screen import Screen
+from shrinkray_gpu.errors import UsageError
+from shrinkray_gpu.intermediate.ir_file import holds_ir
+from shrinkray_gpu.ptx.ptx_file import holds_ptx
+
+Reducer = Callable[[Path, Sequence[str], Mapping[str, Any], Screen, Interrupt], None]
+_ELSEWHERE = {
+    "ptxas": "--ptxas is for PTX (.ptx); of a program, `shrink explain FILE --ptxas` asks other releases",
+    "passes": "--pass is for IR (.ttir, .ttgir, .mlir), and a program names no passes: leave it out",
+}
+"""Options that say nothing of a program."""
+
+
+def reducer(file: Path | None, given: Mapping[str, Any]) -> Reducer | None:
+    """What reduces such a file; None for a program. Raises UsageError for an option that says nothing of that."""
+    if file is not None and holds_ptx(file):
+        from shrinkray_gpu.cli import ptx_case
+
+        return ptx_case.reduce_case
+    if file is not None and holds_ir(file):
+        from shrinkray_gpu.cli import ir_case
+
+        return ir_case.reduce_case
+    _refuse(given)
+    return None
+
+
+def replayer(file: Path, given: Mapping[str, Any]) -> Callable[[Path, Mapping[str, Any]], int] | None:
+    """What replays such a file; None for a corpus. Raises UsageError likewise."""
+    if file.is_file() and holds_ptx(file):
+        from shrinkray_gpu.cli import ptx_case
+
+        return ptx_case.replay_case
+    _refuse(given)
+    if file.is_file() and holds_ir(file):
+        from shrinkray_gpu.cli import ir_case
+
+        return ir_case.replay_case
+    return None
+
+
+def _refuse(given: Mapping[str, Any]) -> None:
+    for name, why in _ELSEWHERE.items():
+        if given.get(name):
+            raise UsageError(why)

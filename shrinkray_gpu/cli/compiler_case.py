@@ -1,0 +1,160 @@
+"""What `shrink FILE` has in common for the files that a compiler reads: Triton's IR, and PTX."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Protocol
+
+import click
+
+from shrinkray_gpu.cli import project_settings
+from shrinkray_gpu.cli.interrupt import Interrupt
+from shrinkray_gpu.cli.json_lines import print_event
+from shrinkray_gpu.cli.screen import Screen
+from shrinkray_gpu.errors import FinalCheckFailed, UsageError
+from shrinkray_gpu.events import Checked, Finished, nobody, saying
+from shrinkray_gpu.intermediate.search import IrTally
+from shrinkray_gpu.oracle.guarded_pattern import Pattern
+from shrinkray_gpu.oracle.spec import FORMS
+from shrinkray_gpu.oracle.words import plain_pattern
+
+Say = Callable[[str], None]
+OF_PROGRAMS = (
+    "launch", "reject", "keep", "skip", "controls", "control_environment", "control_patches", "cu", "zipped", "mode",
+    "resume", "cwd", "writable", "sandbox", "final_runs",
+)  # fmt: skip
+"""Options of a reduction of a program that say nothing of what a compiler reads."""
+OF_CORPORA = ("bisected", "names", "runs", "junit", "html", "sandbox", "ray", "accelerators", "shard")
+"""Options of a replay of cases that say nothing of a file."""
+_TYPED = {
+    "controls": "control",
+    "skip": "skip-pass",
+    "zipped": "zip",
+    "bisected": "bisect",
+    "names": "case",
+    "accelerators": "accelerator",
+}
+"""How an option is written, where its parameter has another name."""
+EVERY = 5.0
+"""Seconds between two lines that tell how far the search is."""
+
+
+class CaseResult(Protocol):
+    """What a reduction came to."""
+
+    @property
+    def text(self) -> str: ...
+    @property
+    def fault(self) -> object: ...
+    @property
+    def refuted(self) -> str: ...
+    def to_json(self) -> dict[str, Any]: ...
+
+
+class CaseReduction(Protocol):
+    """One reduction that was asked for."""
+
+    @property
+    def suffix(self) -> str:
+        """Of the result's name."""
+
+    @property
+    def unit(self) -> str:
+        """`operations`."""
+
+    @property
+    def begun(self) -> str:
+        """What is done first, for a line that says so."""
+
+    def check(self) -> object: ...
+    def reduce(self, *, say: Say, stop: Callable[[], bool], shown: Callable[[int, IrTally], None]) -> CaseResult: ...
+    def tell(self, result: Any, output: Path) -> None: ...
+
+
+def reduce_file(
+    file: Path,
+    given: Mapping[str, Any],
+    screen: Screen,
+    interrupt: Interrupt,
+    made: Callable[[Say], CaseReduction],
+) -> None:
+    """Reduce the file, write the result, and tell; with `--check`, only tell whether it shows a fault."""
+    hear = print_event if given["as_json"] else nobody
+    say = saying(screen, hear)
+    reduction = made(say)
+    output = (given["output"] or file.with_name(f"repro_{file.stem}{reduction.suffix}")).absolute()
+    if output.is_dir():
+        raise UsageError(f"{output} is a folder: name a file with --output")
+    if output == file.absolute():
+        raise UsageError(f"--output {output} is FILE itself: choose another")
+    if given["only_check"]:
+        spec = str(reduction.check())
+        screen.close()
+        hear(Checked(str(file), spec))
+        if not given["as_json"]:
+            click.echo(f"{file} shows {spec}")
+        return
+    if not os.access(output.parent, os.W_OK):
+        raise UsageError(f"cannot write {output}: {output.parent} is no folder that can be written. Choose another")
+    say(reduction.begun)
+    last = time.monotonic()
+
+    def shown(size: int, tally: IrTally) -> None:
+        nonlocal last
+        if time.monotonic() - last >= EVERY:
+            last = time.monotonic()
+            say(f"{size} {reduction.unit}, {tally.tries} tries")
+
+    result = reduction.reduce(say=say, stop=interrupt.asked, shown=shown)
+    screen.close()
+    try:
+        output.write_text(result.text, encoding="utf-8")
+    except OSError as error:
+        raise UsageError(f"cannot write {output}: {error.strerror}. Choose another place") from error
+    if result.refuted:
+        raise FinalCheckFailed(
+            f"{output} is written, but does not show {result.fault} by its own first line in a fresh process: "
+            f"{result.refuted}"
+        )
+    hear(Finished({**result.to_json(), "output": str(output)}))
+    if not given["as_json"]:
+        reduction.tell(result, output)
+    if interrupt.count:
+        sys.exit(130)
+
+
+def refuse(names: Sequence[str], of: str, what: str, given: Mapping[str, Any]) -> None:
+    """Raise UsageError where an option was typed that says nothing of `what`. A value from the project is no
+    mistake."""
+    taken = project_settings.taken()
+    if unfit := next((name for name in names if given.get(name) and name not in taken), ""):
+        option = _TYPED.get(unfit, unfit).replace("_", "-")
+        raise UsageError(f"--{option} is for {of}, and {what}: leave it out")
+
+
+def asked_words(given: Mapping[str, Any], what: str, say: Say) -> tuple[Pattern, ...]:
+    """What the compiler must say. Raises UsageError for another oracle than words."""
+    oracle = given["oracle"]
+    if oracle and "oracle" in project_settings.taken():
+        say(f"the oracle of [tool.shrink] is for programs: {what} must keep its fault, whatever words that has")
+        return ()
+    return tuple(_words(spec, what) for spec in oracle)
+
+
+def _words(spec: str, what: str) -> Pattern:
+    kind = next((form.prefix for form in FORMS if form.prefix and spec.startswith(form.prefix)), "")
+    if kind not in ("", "compile:", "regex:"):
+        raise UsageError(
+            f"--oracle {spec}: of {what} only the compiler's words can be asked: give WORDS or compile:REGEX"
+        )
+    if not spec.strip():
+        raise UsageError("the oracle is empty: say what must persist, or leave --oracle out")
+    try:
+        return re.compile(spec.removeprefix(kind)) if kind else plain_pattern(spec)
+    except re.error as error:
+        raise UsageError(f"--oracle {spec}: {error}") from error

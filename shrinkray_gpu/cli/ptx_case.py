@@ -1,0 +1,137 @@
+"""`shrink FILE` and `shrink replay FILE` where FILE is PTX: arguments in, words out."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import click
+
+from shrinkray_gpu.cli.compiler_case import OF_CORPORA, OF_PROGRAMS, Say, asked_words, reduce_file, refuse
+from shrinkray_gpu.cli.interrupt import Interrupt
+from shrinkray_gpu.cli.screen import Screen
+from shrinkray_gpu.cli.words import chosen_python, narrator, print_answer, ptxas_releases, settings
+from shrinkray_gpu.corpus import environments
+from shrinkray_gpu.device import architectures
+from shrinkray_gpu.errors import UsageError
+from shrinkray_gpu.evidence.ptxas import own_ptxas
+from shrinkray_gpu.intermediate.search import IrTally
+from shrinkray_gpu.ptx.options import PtxOptions
+from shrinkray_gpu.ptx.ptx_replay import SECONDS, replay_ptx
+from shrinkray_gpu.ptx.ptxas_fault import PtxasFault
+from shrinkray_gpu.ptx.reduce_ptx import PtxResult, check_ptx, reduce_ptx
+from shrinkray_gpu.ptx.release_table import difference, head_lines, table
+from shrinkray_gpu.runner import cores
+
+OWN = "own"
+"""How the ptxas at hand is called among releases."""
+
+
+@dataclass
+class PtxReduction:
+    """A reduction of PTX that was asked for. `others`: releases that the result's head tells of."""
+
+    file: Path
+    options: PtxOptions
+    others: Mapping[str, Path]
+    suffix: str = ".ptx"
+    unit: str = "instructions"
+
+    @property
+    def begun(self) -> str:
+        return f"running {self.options.ptxas} on {self.file} ..."
+
+    def check(self) -> PtxasFault:
+        return check_ptx(self.file, self.options)
+
+    def reduce(self, *, say: Say, stop: Callable[[], bool], shown: Callable[[int, IrTally], None]) -> PtxResult:
+        def releases(text: str, flags: tuple[str, ...], fault: PtxasFault) -> list[str]:
+            tools = [self.options.ptxas, *self.others.values()]
+            return head_lines(tools, text, flags, seconds=self.options.seconds, wanted=fault)
+
+        return reduce_ptx(self.file, self.options, say=say, stop=stop, shown=shown, releases=releases)
+
+    def tell(self, result: PtxResult, output: Path) -> None:
+        tally = result.tally
+        share = (
+            f"{tally.parsed / tally.tries:.0%} of which have no error of their own" if tally.tries else "none needed"
+        )
+        click.echo(f"reduced: {self.file} from {result.before} instructions to {result.after}\n\n{result.text}")
+        click.echo(f"  fault: {result.fault} (ptxas {result.release})")
+        click.echo(f"  {tally.tries} tries, {share}, in {result.seconds:.1f} s; seen again in a fresh process")
+        click.echo(f"  saved: {os.path.relpath(output)}")
+        click.echo(f"  shows the fault: shrink replay {os.path.relpath(output)}")
+
+
+def reduce_case(
+    file: Path, args: Sequence[str], given: Mapping[str, Any], screen: Screen, interrupt: Interrupt
+) -> None:
+    """Reduce the file, write the result, and tell; with `--check`, only tell whether ptxas fails."""
+    reduce_file(file, given, screen, interrupt, lambda say: _asked(file, args, given, say))
+
+
+def replay_case(file: Path, given: Mapping[str, Any]) -> int:
+    """Give a file to each ptxas. Returns 0 if all show its fault; of a file that tells none, if none fails."""
+    refuse((*OF_CORPORA, "tritons"), "corpora and IR", f"{file} is PTX", given)
+    say = narrator(given["as_json"])
+    if len(given["pythons"]) > 1:
+        raise UsageError("a ptxas belongs to one interpreter: give --python once, and releases by --ptxas")
+    python = chosen_python(next(iter(given["pythons"]), None), file, say)
+    arch = given["arch"] or ""
+    tools = _tools(given["ptxas"], python, {**os.environ, **settings(given["env"])}, arch, say)
+    found = replay_ptx(file, tools, arch=arch, seconds=SECONDS)
+    say.close()
+    if given["as_json"]:
+        print_answer([each.to_json() for each in found.rows])
+    else:
+        click.echo(table(found.rows))
+        if said := difference(found.rows):
+            click.echo(said)
+    return 0 if found.as_told else 1
+
+
+def _asked(file: Path, args: Sequence[str], given: Mapping[str, Any], say: Say) -> PtxReduction:
+    refuse((*OF_PROGRAMS, "passes"), "programs and IR", f"{file} is PTX", given)
+    if wrong := next((word for word in args if not word.startswith("-")), ""):
+        raise UsageError(f"{wrong}: behind PTX stand options of ptxas only, as `-- -O1 -maxrregcount=64`")
+    python = chosen_python(given["python"], file, say)
+    tools = _tools(given["ptxas"], python, {**os.environ, **settings(given["env"])}, given["arch"] or "", say)
+    (_, first), *others = tools.items()
+    options = PtxOptions(
+        ptxas=first,
+        arch=given["arch"] or "",
+        flags=tuple(args),
+        words=asked_words(given, "PTX", say),
+        jobs=given["jobs"] or cores.usable(),
+        seed=given["seed"],
+        **({} if given["timeout"] is None else {"seconds": given["timeout"]}),
+        **({} if given["max_time"] is None else {"max_time": given["max_time"]}),
+    )
+    return PtxReduction(file, options, dict(others))
+
+
+def _tools(asked: str | None, python: str, environment: Mapping[str, str], arch: str, say: Say) -> dict[str, Path]:
+    """The ptxas that are asked for, by a path or by releases, which are installed aside; else the one at hand."""
+    if asked and (os.sep in asked or Path(asked).is_file()):
+        if not os.access(asked, os.X_OK) or Path(asked).is_dir():
+            raise UsageError(
+                f"--ptxas {asked}: that is no program that can be run. Give its path, or a release as 12.8"
+            )
+        return {OWN: Path(asked).absolute()}
+    if asked:
+        wanted = _each_minor(environments.ptxas_releases(python)) if asked == "all" else ptxas_releases(asked)
+        wanted = sorted(wanted, key=asked.find)  # as typed, for the first one reduces
+        return {each: environments.with_ptxas(each, python=python, say=say) for each in wanted}
+    found = own_ptxas(python, environment, architectures.number(arch) if arch else None)
+    if found is None:
+        raise UsageError(f"{python} has no ptxas: name one by --ptxas PATH, or a release as --ptxas 12.8")
+    return {OWN: found}
+
+
+def _each_minor(releases: Sequence[str]) -> list[str]:
+    """The last of each minor release from 12.4 on, of those that are offered oldest first."""
+    last = {each.rpartition(".")[0]: each for each in releases}
+    return [each for each in last.values() if tuple(map(int, each.split(".")[:2])) >= (12, 4)]

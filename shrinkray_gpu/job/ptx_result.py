@@ -1,0 +1,92 @@
+"""The second result of a fault in ptxas: the same fault as PTX, with what the releases of ptxas at hand make of it."""
+
+from __future__ import annotations
+
+import re
+import tempfile
+from pathlib import Path
+
+from shrinkray_gpu.calibration import Plan
+from shrinkray_gpu.corpus import environments
+from shrinkray_gpu.device import architectures
+from shrinkray_gpu.errors import NotReproduced
+from shrinkray_gpu.evidence.ptxas import own_ptxas
+from shrinkray_gpu.options import Options, Say
+from shrinkray_gpu.oracle.fault import Fault
+from shrinkray_gpu.ptx.options import PtxOptions
+from shrinkray_gpu.ptx.ptx_file import ptx_in
+from shrinkray_gpu.ptx.ptx_replay import fault_told
+from shrinkray_gpu.ptx.ptxas_fault import fault_in
+from shrinkray_gpu.ptx.reduce_ptx import anywhere, check_ptx, reduce_ptx
+from shrinkray_gpu.ptx.release_table import head_lines
+from shrinkray_gpu.runner import cores
+from shrinkray_gpu.runner.knob_settings import KnobSetting
+from shrinkray_gpu.runner.pool import Pool
+from shrinkray_gpu.runner.run import Run
+
+_COMMAND = re.compile(r"^Repro command: *(\S*ptxas\S*) .*$", re.M)
+
+
+def is_of_ptxas(fault: Fault) -> bool:
+    """Whether ptxas failed, and not what runs before it."""
+    return fault.phase == "compile" and "ptxas" in fault.klass.lower()
+
+
+def write_ptx(text: str, plan: Plan, place: Path, options: Options, *, seconds: float, say: Say) -> None:
+    """Write the reduced PTX, where ptxas fails on that of `text` in the words in which the program fails. Raises
+    NotReproduced, and UsageError where it cannot be asked."""
+    setup = plan.pool.setup
+    ptx, run = _unfinished(text, plan.pool)
+    if not ptx:
+        raise NotReproduced("the compiler leaves no PTX")
+    said = _said(run)
+    command = _COMMAND.search(said)
+    given = Path(command[1]) if command else None
+    tool = given if given is not None and given.is_file() else own_ptxas(setup.python, setup.environment, setup.arch)
+    if tool is None:
+        raise NotReproduced("no ptxas is at hand")
+    asked = PtxOptions(
+        ptxas=tool,
+        arch=architectures.name(options.arch) if options.arch else "",
+        jobs=cores.usable(),
+        max_time=min(seconds, options.max_time or seconds),
+    )
+    with tempfile.TemporaryDirectory(dir=setup.scratch, ignore_cleanup_errors=True) as folder:
+        whole = Path(folder, "kernel.ptx")
+        whole.write_text(f"{command[0] if command else ''}\n{ptx}", encoding="utf-8")
+        fault = check_ptx(whole, asked)
+        told = fault_in(255, said, {}, like=anywhere(fault))
+        if told is None or told.message != anywhere(fault).message:
+            raise NotReproduced(f"ptxas fails otherwise ({fault})")
+        tools = {"": tool, **environments.ptxas_at_hand()}
+        result = reduce_ptx(
+            whole,
+            asked,
+            releases=lambda small, flags, of: head_lines(
+                tools.values(), small, flags, seconds=asked.seconds, wanted=of
+            ),
+        )
+        if result.refuted:
+            raise NotReproduced(result.refuted)
+    place.write_text(result.text, encoding="utf-8")
+    say(f"the same fault as PTX, {result.before} instructions to {result.after}: {place.name} (ptxas {result.release})")
+
+
+def is_our_ptx(text: str, place: Path) -> bool:
+    """Whether a reduction wrote it."""
+    return ".version" in text and fault_told(ptx_in(text, place)) is not None
+
+
+def _unfinished(text: str, pool: Pool) -> tuple[str, Run]:
+    """The PTX of the kernel of which no machine code came; and the run."""
+    with tempfile.TemporaryDirectory(dir=pool.setup.scratch, ignore_cleanup_errors=True) as folder:
+        environment = {"TRITON_KERNEL_DUMP": "1", "TRITON_DUMP_DIR": folder}
+        run = pool.cold(text, way=KnobSetting("kernels dumped", environment=environment))
+        made = sorted(Path(folder).glob("*/*.ptx"), key=lambda path: path.stat().st_mtime_ns)
+        left = [path for path in made if not path.with_suffix(".cubin").exists()]
+        return (left[-1].read_text(encoding="utf-8") if left else ""), run
+
+
+def _said(run: Run) -> str:
+    failures = [compile.failure.text for compile in run.compiles if compile.failure is not None]
+    return "\n".join([*failures, run.stderr])

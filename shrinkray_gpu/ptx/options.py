@@ -1,0 +1,29 @@
+"""What may be asked of a reduction of PTX."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from shrinkray_gpu.oracle.guarded_pattern import Pattern
+
+
+@dataclass(frozen=True, kw_only=True)
+class PtxOptions:
+    """How to reduce. Everything but the ptxas has a default."""
+
+    ptxas: Path
+    arch: str = ""
+    """`sm_90`; empty: what the file's .target names."""
+    flags: tuple[str, ...] = ()
+    """For ptxas, as `-O1`; empty: those that the file's head names."""
+    words: tuple[Pattern, ...] = ()
+    """What ptxas must say as it fails; empty: whatever it says first."""
+    seconds: float = 120.0
+    """After which a ptxas that has not ended counts as one that does not end."""
+    jobs: int = 1
+    """Processes at a time."""
+    max_time: float = 600.0
+    """Seconds of search."""
+    seed: int = 0
+    """Another order in which changes are tried; 0: that of the text."""

@@ -1,0 +1,126 @@
+"""A file that holds PTX: is it one, where in it the PTX stands, how ptxas was called; and the head of a result."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from shrinkray_gpu.device import architectures
+from shrinkray_gpu.errors import UsageError
+from shrinkray_gpu.ptx.ptx_text import NotPtx, PtxModule, read
+
+SUFFIX = ".ptx"
+_LOGS = (".log", ".txt", ".out", ".err")
+_BEGIN = re.compile(r"^[ \t]*\.version[ \t]+\d+\.\d+", re.M)
+_TARGET = re.compile(r"^[ \t]*\.target[ \t]+(\w+)", re.M)
+_RULE = re.compile(r"^={20,}[ \t]*$", re.M)
+"""What Triton puts behind the PTX that it prints."""
+_COMMAND = re.compile(r"^(?:// |Repro command: *)(\S*ptxas) (.*)$", re.M)
+_FAULT = re.compile(r"^// Fault: (.*)$", re.M)
+_ARCH = re.compile(r"(?:--gpu-name|-arch)[ =](\w+)")
+_SNIFFED = 1 << 22
+"""Characters in which PTX must begin."""
+
+
+@dataclass(frozen=True)
+class PtxFile:
+    """PTX, and what the file says of it."""
+
+    text: str
+    flags: tuple[str, ...]
+    """What ptxas was called with, but for the target and the files."""
+    fault: str
+    """What a result says of its fault; empty where a file says nothing."""
+
+    @property
+    def target(self) -> str:
+        found = _TARGET.search(self.text)
+        return found[1] if found else ""
+
+    def module(self, path: Path) -> PtxModule:
+        """Raises UsageError where the text is no PTX."""
+        try:
+            return read(self.text)
+        except NotPtx as error:
+            raise UsageError(f"{path} is no PTX that can be read: {error}. Give the whole file") from error
+
+
+def holds_ptx(path: Path) -> bool:
+    """Whether a file is to be taken for PTX: by its suffix, or a log with PTX in it."""
+    if path.suffix.lower() == SUFFIX:
+        return True
+    if path.suffix.lower() not in _LOGS:
+        return False
+    try:
+        with open(path, encoding="utf-8", errors="replace") as file:
+            text = file.read(_SNIFFED)
+    except OSError:
+        return False
+    return bool(_BEGIN.search(text) and _TARGET.search(text))
+
+
+def read_ptx(path: Path) -> PtxFile:
+    """The PTX in a file; of a log the last. Raises UsageError where it cannot be read or holds none."""
+    try:
+        whole = path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise UsageError(f"cannot read {path}: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise UsageError(f"{path} is no text: its byte {error.start} is not UTF-8. Give PTX, not a cubin") from error
+    return ptx_in(whole, path)
+
+
+def ptx_in(whole: str, path: Path) -> PtxFile:
+    """The same of the text of a file, which `path` names in messages."""
+    begins = list(_BEGIN.finditer(whole))
+    if not begins:
+        raise UsageError(f"{path} holds no PTX: no line begins with .version. Give the .ptx that ptxas fails on")
+    start = begins[-1].start()
+    end = _RULE.search(whole, start)
+    command, fault = _COMMAND.search(whole), _FAULT.search(whole)
+    flags = _flags(command[2]) if command else ()
+    return PtxFile(whole[start : end.start() if end else len(whole)], flags, fault[1].strip() if fault else "")
+
+
+def _flags(command: str) -> tuple[str, ...]:
+    """Without target, files and what only prints."""
+    words = _ARCH.sub("", command)
+    words = re.sub(r"(?:^| )(?:-o|--output-file)[ =]\S+", " ", words)
+    try:
+        parts = shlex.split(words)
+    except ValueError:
+        parts = words.split()
+    return tuple(each for each in parts if not each.endswith(SUFFIX) and each not in ("-v", "--verbose", "FILE"))
+
+
+def gpu_name(file: PtxFile, arch: str, path: Path) -> str:
+    """For what to assemble: `sm_90a` where the file's own target is that, and `--arch` says sm_90. Raises UsageError
+    where both are of two architectures, or there is none."""
+    target = file.target
+    if not arch:
+        if not target:
+            raise UsageError(f"{path} names no .target: give --arch sm_90")
+        return target
+    number = architectures.number(arch)
+    if number is None:
+        raise UsageError(f"--arch {arch}: ptxas knows no such architecture; name one as sm_90")
+    found = re.fullmatch(r"sm_(\d+)([a-z]?)", target)
+    if found is None or int(found[1]) == number:
+        return target or architectures.name(number)
+    if found[2] or int(found[1]) > number:
+        raise UsageError(f"{path} is for {target}, which is not assembled for {arch}: leave --arch out")
+    return architectures.name(number)
+
+
+def written(text: str, flags: Sequence[str], *, arch: str, fault: str, releases: Sequence[str]) -> str:
+    """A result: how to call ptxas, what it then says, and what `releases` do, one line each."""
+    head = [
+        f"// ptxas {shlex.join([f'-arch={arch}', *flags])} FILE",
+        f"// Fault: {fault}",
+        *(f"// {line}" for line in releases),
+        "// Again: shrink replay FILE, or with other releases: shrink replay FILE --ptxas 12.8,13.0",
+    ]
+    return "\n".join(head) + "\n" + text

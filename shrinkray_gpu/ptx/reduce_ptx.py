@@ -1,0 +1,210 @@
+"""One reduction of PTX, in the order of time: the file, what ptxas says of it, the search, the final check."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from shrinkray_gpu.errors import NotReproduced, UsageError
+from shrinkray_gpu.evidence.ptxas import PtxasRun, run_ptxas, version
+from shrinkray_gpu.intermediate.search import IrSearch, IrTally, TextForm
+from shrinkray_gpu.ptx.edits import FAMILIES, declarations, renamed
+from shrinkray_gpu.ptx.edits.statements import is_load
+from shrinkray_gpu.ptx.operands import access
+from shrinkray_gpu.ptx.options import PtxOptions
+from shrinkray_gpu.ptx.ptx_file import PtxFile, gpu_name, read_ptx, written
+from shrinkray_gpu.ptx.ptx_text import CODE, PtxModule, count, lines_of, pretty, write
+from shrinkray_gpu.ptx.ptxas_fault import PtxasFault, fault_in, messages
+
+Say = Callable[[str], None]
+COARSE = 24
+"""Parts of a file that are tried first, by all kinds of changes, before smaller ones: ptxas is slow on a big file."""
+SHORTEST = 5.0
+"""Seconds that a try may take at least, beside ten times what the first one took."""
+
+
+@dataclass(frozen=True)
+class PtxResult:
+    """What came of it."""
+
+    text: str
+    """The whole file."""
+    fault: PtxasFault
+    before: int
+    """Instructions of the file."""
+    after: int
+    tally: IrTally
+    seconds: float
+    release: str
+    """Of the ptxas."""
+    ended: str
+    """`done`, `out of time` or `stopped`."""
+    refuted: str = ""
+    """What ptxas does with the file instead of the fault; empty if it shows it."""
+
+    def to_json(self) -> dict[str, Any]:
+        share = self.tally.parsed / self.tally.tries if self.tally.tries else 1.0
+        return {
+            "text": self.text,
+            "ended": self.ended,
+            "fault": str(self.fault),
+            "instructions": [self.before, self.after],
+            "tries": self.tally.tries,
+            "parsed": round(share, 4),
+            "seconds": round(self.seconds, 2),
+            "ptxas": self.release,
+        }
+
+
+@dataclass(frozen=True)
+class PtxTrial:
+    """A ptxas with its options, and what it says of a text."""
+
+    options: PtxOptions
+    arch: str
+    flags: tuple[str, ...]
+
+    @property
+    def all_flags(self) -> tuple[str, ...]:
+        return (f"--gpu-name={self.arch}", *self.flags)
+
+    def run(self, text: str, seconds: float) -> PtxasRun:
+        """Raises UsageError where ptxas cannot be started."""
+        try:
+            return run_ptxas(self.options.ptxas, text, self.all_flags, seconds=seconds)
+        except OSError as error:
+            raise UsageError(f"cannot run {self.options.ptxas}: {error.strerror}. Name another by --ptxas") from error
+
+
+def reduce_ptx(
+    path: Path,
+    options: PtxOptions,
+    *,
+    say: Say = lambda text: None,
+    stop: Callable[[], bool] = lambda: False,
+    shown: Callable[[int, IrTally], None] = lambda instructions, tally: None,
+    releases: Callable[[str, tuple[str, ...], PtxasFault], list[str]] = lambda text, flags, fault: [],
+) -> PtxResult:
+    """The smallest PTX on which ptxas fails in the same way.
+
+    `shown` is told the instructions of each smaller one. `releases` makes, of a text, flags and the fault, the lines of
+    the result's head that tell what several ptxas do. Raises UsageError for bad input, NotReproduced where ptxas does
+    not fail, or not so.
+    """
+    started = time.monotonic()
+    file, trial = _begin(path, options)
+    module = file.module(path)
+    first = first_fault(module, trial, path)
+    took = time.monotonic() - started
+    say(f"{count(module)} instructions; {first}")
+    limit = options.seconds if first.kind == "no end" else min(options.seconds, math.ceil(SHORTEST + 10 * took))
+
+    def faults(candidate: PtxModule, text: str) -> tuple[bool, bool]:
+        run = trial.run(text, limit)
+        found = fault_in(run.status, run.said, lines_of(candidate), like=first)
+        if found is None:
+            return True, False
+        return found.said <= first.said, same(found, first)
+
+    search = IrSearch(
+        TextForm(write, size),
+        faults,
+        FAMILIES,
+        until=started + options.max_time,
+        seed=options.seed,
+        jobs=options.jobs,
+        coarse=COARSE,
+        stop=stop,
+        shown=lambda smaller, tally: shown(count(smaller), tally),
+    )
+    smallest = search.run(module)
+    for tidy in (renamed, declarations):  # for people: it need not be smaller
+        candidate = tidy.apply(smallest, list(tidy.find(smallest)))
+        if faults(candidate, write(candidate))[1]:
+            smallest = candidate
+    text = pretty(smallest)
+    if search.tally.broken:
+        say(f"{search.tally.broken} changes could not be made, by a bug of shrink's own; the result is none the worse")
+    refuted = _refuted(trial.run(text, limit), first)
+    if refuted:  # for the sake of a line that ptxas tells
+        text = write(smallest)
+        refuted = _refuted(trial.run(text, limit), first)
+    return PtxResult(
+        text=written(
+            text, trial.flags, arch=trial.arch, fault=str(first), releases=releases(text, trial.all_flags, first)
+        ),
+        fault=first,
+        before=count(module),
+        after=count(smallest),
+        tally=search.tally,
+        seconds=time.monotonic() - started,
+        release=version(options.ptxas),
+        ended=search.ended,
+        refuted=refuted,
+    )
+
+
+def check_ptx(path: Path, options: PtxOptions) -> PtxasFault:
+    """The fault that a reduction would begin with. Raises as `reduce_ptx` does."""
+    file, trial = _begin(path, options)
+    return first_fault(file.module(path), trial, path)
+
+
+def size(module: PtxModule, text: str) -> tuple[int, ...]:
+    """What the search makes smaller: instructions that do more than load a parameter, instructions, what is said beside
+    them, registers that are read, and characters."""
+    code = [each for each in module if each.kind == CODE]
+    said = sum(1 + len(each.parameters) + len(each.directives) for each in module if each.kind != CODE)
+    read = frozenset().union(*(access(each.text).reads for each in code))
+    return sum(not is_load(each) for each in code), len(code), said, len(read), len(text)
+
+
+def same(found: PtxasFault, wanted: PtxasFault) -> bool:
+    """Whether ptxas fails in the same way, and says nothing that it did not say of the file."""
+    return found.kind == wanted.kind and found.message == wanted.message and found.said <= wanted.said
+
+
+def first_fault(module: PtxModule, trial: PtxTrial, path: Path) -> PtxasFault:
+    """What ptxas says of the file, written anew. Raises NotReproduced, and UsageError where this ptxas does not know
+    the version or the target of the file."""
+    text, keys = write(module), lines_of(module)
+    run = trial.run(text, trial.options.seconds)
+    name = f"ptxas {version(trial.options.ptxas)}".strip()
+    fault = fault_in(run.status, run.said, keys)
+    if fault is None:
+        raise NotReproduced(f"{path} is assembled for {trial.arch} without a fault ({name})")
+    for words in trial.options.words:
+        match = next((told for told, as_told in messages(run.said, keys) if words.search(as_told)), None)
+        if match is None and not words.search(run.said):
+            raise NotReproduced(f"{path} fails otherwise: {fault}, where nothing matches {words.pattern!r} ({name})")
+        fault = replace(fault, message=match or fault.message)
+    if fault.of_release and not trial.options.words:
+        raise UsageError(f"{name} does not know what {path} is made for ({fault}): name another by --ptxas")
+    return fault
+
+
+def _begin(path: Path, options: PtxOptions) -> tuple[PtxFile, PtxTrial]:
+    file = read_ptx(path)
+    return file, PtxTrial(options, gpu_name(file, options.arch, path), options.flags or file.flags)
+
+
+def _refuted(run: PtxasRun, wanted: PtxasFault) -> str:
+    """What the run shows instead; statements have no keys in it."""
+    return "" if shows_again(run, wanted) else str(fault_in(run.status, run.said, {}) or "it is assembled")
+
+
+def shows_again(run: PtxasRun, wanted: PtxasFault) -> bool:
+    """Whether a run of any text shows the fault, wherever in the text it is."""
+    found = fault_in(run.status, run.said, {}, like=anywhere(wanted))
+    return found is not None and same(found, anywhere(wanted))
+
+
+def anywhere(fault: PtxasFault) -> PtxasFault:
+    """The same fault, whichever statements it is told of."""
+    bare = {message: replace(message, statement=0) for message in fault.said}
+    message = bare[fault.message] if fault.message is not None else None
+    return replace(fault, message=message, said=frozenset(bare.values()))
