@@ -91,8 +91,8 @@ def percent(ratio: float) -> str:
 def test_the_comparison_is_what_was_recorded() -> None:
     """Tokens before stand in the table of docs/measurements.md, tokens left in the results."""
     rows = re.findall(r"^\| (\w+) \| ([\d,]+) \|", (ROOT / "docs" / "measurements.md").read_text(), re.M)
-    before = {name: int(tokens.replace(",", "")) for name, tokens in rows}
     recorded = json.loads((ROOT / "benchmarks" / "results" / "peers_cpu.json").read_text())["programs"]
+    before = {name: int(tokens.replace(",", "")) for name, tokens in rows if name in recorded}
     assert before.keys() == recorded.keys()
     tools = ("ours", "shrinkray", "pysource-minimize", "autodd", "cvise")
     left = [[recorded[name]["tools"][tool]["tokens"] / before[name] for name in recorded] for tool in tools]

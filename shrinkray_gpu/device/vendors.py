@@ -51,8 +51,8 @@ class AllArchitectures:
         if number is None:
             *most, last = self.EXAMPLES
             near = difflib.get_close_matches(name, self.KNOWN, n=1)
-            hint = f"did you mean {near[0]}?" if near else f"name an architecture such as {', '.join(most)} or {last}"
-            raise UsageError(f"{name}: {hint}")
+            hint = f"; did you mean {near[0]}?" if near else ""
+            raise UsageError(f"{name}: name an architecture such as {', '.join(most)} or {last}{hint}")
         return number
 
     def number(self, name: str) -> int | None:

@@ -59,7 +59,7 @@ def test_no_two_architectures_share_a_number() -> None:
     ]
 
 
-@pytest.mark.parametrize(("typed", "said"), [("gfx924", "gfx924: did you mean gfx942"), ("MI300X", "sm_100 or gfx942")])
+@pytest.mark.parametrize(("typed", "said"), [("gfx924", "gfx942; did you mean gfx942"), ("MI300X", "sm_100 or gfx942")])
 def test_what_is_no_architecture_is_told_which_there_are(typed, said) -> None:
     with pytest.raises(UsageError, match=said):
         architectures.asked(typed)
