@@ -117,7 +117,10 @@ class SightingCell(_OfCase):
 
     def run(self, lanes: Replayer) -> Row:
         sighting = lanes.sighting(self.case)
-        return {**sighting.to_json(), **(_sickness(lanes) if sighting.answer is Answer.UNKNOWN else {})}
+        return {
+            **sighting.to_json(),
+            **(_sickness(lanes) if sighting.answer is Answer.UNKNOWN and not sighting.alike else {}),
+        }
 
     def lost(self, why: str) -> Row:
         return Sighting(Answer.UNKNOWN, why).to_json()

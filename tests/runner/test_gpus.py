@@ -90,3 +90,39 @@ def test_a_library_that_never_returns_is_not_waited_for(tmp_path: Path, init: st
     assert said[: len(told)] == told if isinstance(told, str) else said == told
     assert known is None or versions == known
     assert time.monotonic() - began < 30
+
+
+DRIVER = """
+#include <string.h>
+int cuInit(unsigned flags) { return 0; }
+int cuDevicePrimaryCtxRetain(void **context, int device) { *context = (void *)1; return device; }
+int cuCtxSetCurrent(void *context) { return context != (void *)1; }
+int cuMemAlloc_v2(unsigned long long *memory, size_t size) { *memory = 1ull << 40; return 0; }
+int cuMemsetD8_v2(unsigned long long memory, unsigned char value, size_t size) { return memory != 1ull << 40; }
+int cuCtxSynchronize(void) { return SYNC; }
+int cuMemcpyDtoH_v2(void *host, unsigned long long memory, size_t size) { memset(host, HOLDS, size); return 0; }
+"""
+
+
+@pytest.mark.parametrize(
+    ("sync", "holds", "trouble"),
+    [
+        (0, 7, ""),
+        (700, 7, "cuCtxSynchronize gives error 700"),
+        (0, 8, "memory does not hold what is written to it"),
+        (None, None, "the driver cannot be loaded"),
+    ],
+)
+def test_a_healthy_program_on_a_driver_of_the_tests(
+    sync: int | None, holds: int | None, trouble: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if shutil.which("cc") is None:
+        pytest.skip("needs a C compiler")
+    if sync is None:
+        (tmp_path / "libcuda.so.1").write_text("no library")
+    else:
+        (tmp_path / "driver.c").write_text(DRIVER)
+        words = [f"-DSYNC={sync}", f"-DHOLDS={holds}", "-shared", "-fPIC", "-o", "libcuda.so.1", "driver.c"]
+        subprocess.run(["cc", *words], cwd=tmp_path, check=True)
+    monkeypatch.setenv("LD_LIBRARY_PATH", str(tmp_path))
+    assert gpus.trouble() == trouble
