@@ -40,7 +40,7 @@ def files(dossier: Dossier, scrub: Scrubber) -> dict[str, bytes]:
     texts["card.txt"] = dossier.card + "\n"
     for instrument, said in dossier.evidence.texts.items():  # of a core dump its reader's words: itself it holds memory
         texts[f"{instrument.replace(' ', '_')}.txt"] = said + "\n"
-    texts.update(dossier.reproducers)
+    texts.update({**dossier.reproducers, **dossier.as_ir})
     texts["experiments.tsv"] = experiments(dossier)
     if dossier.told.get("releases"):
         texts[RELEASES] = json.dumps(dossier.told["releases"], indent=1) + "\n"

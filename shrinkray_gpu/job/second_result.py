@@ -16,7 +16,7 @@ from shrinkray_gpu.calibration import Plan
 from shrinkray_gpu.device import architectures
 from shrinkray_gpu.errors import NotReproduced
 from shrinkray_gpu.intermediate.ir_fault import IrFault, fault_told, kind_without_words
-from shrinkray_gpu.intermediate.lit_test import fault_of
+from shrinkray_gpu.intermediate.lit_test import beside, read_beside
 from shrinkray_gpu.intermediate.options import IrOptions
 from shrinkray_gpu.intermediate.reduce_ir import check_ir, reduce_ir
 from shrinkray_gpu.job.conclusion import ReproFindings
@@ -31,11 +31,11 @@ SECONDS = 60.0
 def write_second_result(
     end: ReproFindings, plan: Plan, output: Path, options: Options, *, say: Say, stop: Callable[[], bool]
 ) -> None:
-    """Write `<output>.mlir`, where the fault lies in a pass, and remove what an earlier run wrote there. Raises
+    """Write the fault as IR beside `output`, where the fault lies in a pass, and remove what an earlier run wrote there. Raises
     nothing."""
-    place = output.with_suffix(".mlir")
+    place = beside(output)
     try:
-        if _is_ours(place):
+        if read_beside(output):
             place.unlink()
         fault = Fault.of(plan.reference)
         if fault is not None and fault.phase == "compile" and end.final.stands and not stop():
@@ -73,10 +73,6 @@ def _write(text: str, plan: Plan, place: Path, options: Options, say: Say, stop:
             return
     place.write_text(result.text, encoding="utf-8")
     say(f"the same fault as IR, {result.before} operations to {result.after}: {place.name} ({fault.name})")
-
-
-def _is_ours(place: Path) -> bool:
-    return place.is_file() and bool(fault_of(place.read_text(encoding="utf-8", errors="replace")))
 
 
 def same_failure(run: Run, fault: IrFault) -> bool:
