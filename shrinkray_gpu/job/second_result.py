@@ -31,8 +31,8 @@ SECONDS = 60.0
 def write_second_result(
     end: ReproFindings, plan: Plan, output: Path, options: Options, *, say: Say, stop: Callable[[], bool]
 ) -> None:
-    """Write the fault as IR beside `output`, where the fault lies in a pass, and remove what an earlier run wrote there. Raises
-    nothing."""
+    """Write the same fault as IR beside `output`, if it lies in a pass, and remove what an earlier run wrote there.
+    Raises nothing."""
     place = beside(output)
     try:
         if read_beside(output):
