@@ -42,7 +42,7 @@ def files(dossier: Dossier, scrub: Scrubber) -> dict[str, bytes]:
     texts["card.txt"] = dossier.card + "\n"
     for instrument, said in dossier.evidence.texts.items():  # of a core dump its reader's words: itself it holds memory
         texts[f"{instrument.replace(' ', '_')}.txt"] = said + "\n"
-    texts.update(dossier.reproducers)
+    texts.update({**dossier.reproducers, **dossier.as_ir})
     texts[f"{stem}_launch.py"] = driver_launcher(dossier, f"{stem}.ptx")
     if beside := ptx_beside(dossier.told):
         texts[f"smallest_{beside.name}"] = beside.text

@@ -22,6 +22,7 @@ from shrinkray_gpu.evidence.evidence import Evidence
 from shrinkray_gpu.evidence.examine import examine
 from shrinkray_gpu.evidence.instruments.instrument import WANTS
 from shrinkray_gpu.evidence.secrets_found import without_secret_words
+from shrinkray_gpu.intermediate.lit_test import read_beside
 from shrinkray_gpu.oracle.statistics import clean_runs
 from shrinkray_gpu.runner.knob_settings import PLAIN, KnobSetting
 from shrinkray_gpu.runner.pool import Pool, Script
@@ -61,6 +62,8 @@ class Measurements:
     passing: PassingVariant | None = None
     reproducers: Mapping[str, str] = field(default_factory=dict)
     """Of a compiler crash: MLIR from just before the pass that fails, by file name."""
+    as_ir: Mapping[str, str] = field(default_factory=dict)
+    """The same fault as reduced IR, by file name."""
 
 
 def measure(
@@ -105,7 +108,8 @@ def measure(
         passing = _passing(nearest, again, text, output.name, plan, code, coding.of_run(again, seen.kernel, tool))
     crashed = seen.fault is not None and seen.fault.phase == "compile"
     reproducers = pass_reproducers(text, pool)[0] if crashed else {}
-    return Measurements(text, seen, code, trials, build, passing, reproducers)
+    as_ir = read_beside(output) if crashed else {}
+    return Measurements(text, seen, code, trials, build, passing, reproducers, as_ir)
 
 
 def _full(seen: Evidence, trials: Experiments) -> bool:

@@ -128,6 +128,8 @@ def _tabs(dossier: Dossier, scrub: Scrubber) -> Iterator[Tab]:
         yield tab("sass", _SHOWN["sass"], code.sass, "sass", sass_lines(code.listing, dossier.name), at)
     for name, body in dossier.reproducers.items():
         yield tab("reproducer", name, body, "mlir", source_lines("mlir", body, dossier.name))
+    for name, body in dossier.as_ir.items():
+        yield tab("as-ir", name, body, "mlir")
     if dossier.passing is not None:
         for stage, difference in dossier.passing.differences.items():
             yield tab(f"diff-{stage}", f"{_SHOWN[stage]}: diff to passing", difference, "diff")

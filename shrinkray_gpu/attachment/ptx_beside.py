@@ -31,9 +31,14 @@ class PtxBeside:
         return sorted(_RELEASE.findall(self.text), key=lambda each: [int(part) for part in each[0].split(".") if part])
 
 
+def ptx_place(repro: Path) -> Path:
+    """Where the same fault as PTX stands beside a repro in Python. No reduction of `NAME.ptx` writes `NAME.py.ptx`."""
+    return repro.with_name(f"{repro.name}.ptx")
+
+
 def ptx_beside(told: Mapping[str, Any]) -> PtxBeside | None:
     """Of the reduction that `told` is the result of; None where there is none."""
-    path = Path(str(told.get("output", ""))).with_suffix(".ptx") if told.get("output") else None
+    path = ptx_place(Path(told["output"])) if told.get("output") else None
     if path is None or not path.is_file():
         return None
     text = path.read_text(encoding="utf-8", errors="replace")

@@ -93,7 +93,7 @@ class IrCompiler:
         self.table = PassTable.of(ready["passes"])
         if not ready["passes"]:
             self.close()
-            raise UsageError(f"Triton {self.release} does not tell the names of its passes: use 3.4 or later")
+            raise UsageError(f"Triton {self.release} does not tell the names of its passes: use 3.0 or later")
 
     def __enter__(self) -> IrCompiler:
         return self
@@ -164,4 +164,4 @@ def _refusal(why: str, python: str, arch: str) -> str:
         return f"{python} cannot import Triton ({rest}): name the interpreter of its environment with --python"
     if kind == "ValueError":
         return f"--arch {arch}: {rest}. Examples: sm_90, gfx942"
-    return f"this Triton cannot be asked about IR ({why}): use 3.4 or later"
+    return f"this Triton cannot be asked about IR ({why}): use 3.0 or later"

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 import shutil
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 from shrinkray_gpu.intermediate.ir_fault import IrFault
 from shrinkray_gpu.intermediate.pass_table import PassCall
@@ -27,6 +28,20 @@ def written(text: str, calls: Sequence[PassCall], fault: IrFault, *, arch: str, 
 
 def _not_run() -> str:
     return f"not run with {OPT}" + ("" if shutil.which(OPT) else ", which no wheel has")
+
+
+def beside(repro: Path) -> Path:
+    """Where the same fault as IR stands beside a repro in Python. No reduction of `NAME.ttir` writes `NAME.py.mlir`."""
+    return repro.with_name(f"{repro.name}.mlir")
+
+
+def read_beside(repro: Path) -> Mapping[str, str]:
+    """That file's text by its name; nothing where there is none, or one that is not ours."""
+    try:
+        text = beside(repro).read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return {}
+    return {beside(repro).name: text} if fault_of(text) else {}
 
 
 def fault_of(whole: str) -> str:

@@ -13,11 +13,12 @@ from dataclasses import replace
 from pathlib import Path
 
 from shrinkray_gpu.attachment.pass_reproducer import NAME, pass_reproducers
+from shrinkray_gpu.attachment.ptx_beside import ptx_place
 from shrinkray_gpu.calibration import Plan
 from shrinkray_gpu.device import architectures
 from shrinkray_gpu.errors import NotReproduced
 from shrinkray_gpu.intermediate.ir_fault import IrFault, fault_told, kind_without_words
-from shrinkray_gpu.intermediate.lit_test import fault_of
+from shrinkray_gpu.intermediate.lit_test import beside, read_beside
 from shrinkray_gpu.intermediate.options import IrOptions
 from shrinkray_gpu.intermediate.reduce_ir import check_ir, reduce_ir
 from shrinkray_gpu.job.conclusion import ReproFindings
@@ -33,16 +34,17 @@ SECONDS = 60.0
 def write_second_result(
     end: ReproFindings, plan: Plan, output: Path, options: Options, *, say: Say, stop: Callable[[], bool]
 ) -> None:
-    """Write `<output>.mlir`, where the fault lies in a pass, or `<output>.ptx`, where it lies in ptxas, and remove what
-    an earlier run wrote there. Raises nothing."""
-    place = output.with_suffix(".mlir")
+    """Write the same fault beside `output`, as IR where it lies in a pass, or as PTX where it lies in ptxas, and remove
+    what an earlier run wrote there. Raises nothing."""
+    place, as_ptx = beside(output), ptx_place(output)
     try:
-        for earlier in (place, output.with_suffix(".ptx")):
-            if _is_ours(earlier):
-                earlier.unlink()
+        if read_beside(output):
+            place.unlink()
+        if as_ptx.is_file() and is_our_ptx(as_ptx.read_text(encoding="utf-8", errors="replace"), as_ptx):
+            as_ptx.unlink()
         fault = Fault.of(plan.reference)
         if fault is not None and is_of_ptxas(fault) and end.final.stands and not stop():
-            return _write_ptx(end.final.text, plan, output.with_suffix(".ptx"), options, say)
+            return _write_ptx(end.final.text, plan, as_ptx, options, say)
         if fault is not None and fault.phase == "compile" and end.final.stands and not stop():
             _write(end.final.text, plan, place, options, say, stop)
     except NotReproduced:
@@ -87,13 +89,6 @@ def _write(text: str, plan: Plan, place: Path, options: Options, say: Say, stop:
             return
     place.write_text(result.text, encoding="utf-8")
     say(f"the same fault as IR, {result.before} operations to {result.after}: {place.name} ({fault.name})")
-
-
-def _is_ours(place: Path) -> bool:
-    if not place.is_file():
-        return False
-    text = place.read_text(encoding="utf-8", errors="replace")
-    return is_our_ptx(text, place) if place.suffix == ".ptx" else bool(fault_of(text))
 
 
 def same_failure(run: Run, fault: IrFault) -> bool:

@@ -94,6 +94,6 @@ def test_the_second_result_of_a_program(tmp_path: Path, monkeypatch: pytest.Monk
     (tmp_path / "a.py").write_text(PROGRAM)
     said = shrink("a.py", "--arch", "sm_90", *only("statements"), "--oracle", f"compile:{REFUSED}", cwd=tmp_path)
     assert said.code == 0 and "the same fault as PTX" in said.err, said.err
-    repro = (tmp_path / "repro_a.ptx").read_text()
+    repro = (tmp_path / "repro_a.py.ptx").read_text()
     assert "-lineinfo" in repro.partition("\n")[0] and "rsqrt.approx.f32x2" in repro and "st.global" not in repro
-    assert shrink("replay", "repro_a.ptx", "--ptxas", str(other), cwd=tmp_path).code == 0
+    assert shrink("replay", "repro_a.py.ptx", "--ptxas", str(other), cwd=tmp_path).code == 0

@@ -40,34 +40,40 @@ def crash(tmp_path: Path) -> Path:
 def test_the_same_fault_as_ir(crash: Path) -> None:
     said = shrink("crash.py", "--arch", "sm_90", *only("statements"), "--oracle", MONOTONIC, cwd=crash)
     assert said.code == 0, said.err
-    assert "the same fault as IR" in said.err and "repro_crash.mlir (tritongpu-coalesce)" in said.err
-    text = (crash / "repro_crash.mlir").read_text()
+    assert "the same fault as IR" in said.err and "repro_crash.py.mlir (tritongpu-coalesce)" in said.err
+    text = (crash / "repro_crash.py.mlir").read_text()
     assert text.startswith("// RUN: triton-opt %s -tritongpu-coalesce\n") and "tt.contiguity = dense<-7>" in text
-    again = shrink("replay", "repro_crash.mlir", cwd=crash)
+    again = shrink("replay", "repro_crash.py.mlir", cwd=crash)
     assert again.code == 0 and "still faults" in again.out
 
 
-def test_the_time_of_the_search_counts_here_too(crash: Path) -> None:
+def test_the_time_of_the_search_counts_here_too_and_the_issue_has_the_result(crash: Path) -> None:
     words = ("--max-time", "0.01", *only("statements"), "--oracle", MONOTONIC)
-    said = shrink("crash.py", "--arch", "sm_90", *words, cwd=crash)
+    said = shrink("crash.py", "--arch", "sm_90", *words, cwd=crash, report=True)
     assert said.code == 0 and "the same fault as IR" in said.err, said.err
-    assert "tt.load" in (crash / "repro_crash.mlir").read_text(), "as it was before any search"
+    text = (crash / "repro_crash.py.mlir").read_text()
+    assert "tt.load" in text, "as it was before any search"
+    issue = (crash / "crash.shrink" / "ISSUE.md").read_text()
+    assert "[repro_crash.py.mlir](artifacts/repro_crash.py.mlir)" in issue and text.splitlines()[0] in issue
+    assert (crash / "crash.shrink" / "artifacts" / "repro_crash.py.mlir").is_file()
 
 
 def test_a_file_that_is_not_ours_stays(crash: Path) -> None:
-    (crash / "repro_crash.mlir").write_text("mine\n")
+    (crash / "repro_crash.py.mlir").write_text("mine\n")
     said = shrink("crash.py", "--arch", "sm_90", *only("statements"), "--oracle", MONOTONIC, cwd=crash)
     assert said.code == 0, said.err
-    assert "which is not ours" in said.err and (crash / "repro_crash.mlir").read_text() == "mine\n"
+    assert "which is not ours" in said.err and (crash / "repro_crash.py.mlir").read_text() == "mine\n"
     assert (crash / "repro_crash.py").is_file(), "the first result is there all the same"
 
 
-def test_what_an_earlier_run_left_goes(tmp_path: Path) -> None:
+def test_what_an_earlier_run_left_goes_and_a_result_of_ir_stays(tmp_path: Path) -> None:
     (tmp_path / "a.py").write_text("x = 1\nraise KeyError(x)\n")
-    (tmp_path / "repro_a.mlir").write_text("// RUN: triton-opt %s -cse\n// Fault: cse: of another day\nmodule {}\n")
+    (tmp_path / "repro_a.py.mlir").write_text("// RUN: triton-opt %s -cse\n// Fault: cse: of another day\nmodule {}\n")
+    of_ir = (tmp_path / "repro_a.py.mlir").rename(tmp_path / "repro_a.mlir")  # as `shrink a.ttir` calls its own
+    (tmp_path / "repro_a.py.mlir").write_text(of_ir.read_text())
     said = shrink("a.py", "--oracle", "exception:KeyError", cwd=tmp_path)
     assert said.code == 0, said.err
-    assert sorted(path.name for path in tmp_path.glob("repro_a.*")) == ["repro_a.py"]
+    assert sorted(path.name for path in tmp_path.glob("repro_a.*")) == ["repro_a.mlir", "repro_a.py"]
 
 
 @pytest.mark.parametrize(

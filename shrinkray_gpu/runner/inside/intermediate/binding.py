@@ -84,7 +84,8 @@ def described(lib: Any, ctx: Any, place: str, function: str) -> Optional[dict[st
 def _added(lib: Any, ctx: Any, add: Any, arguments: list[Any]) -> Optional[tuple[str, str, dict[str, str]]]:
     manager = lib.ir.pass_manager(ctx)
     add(manager, *arguments)
-    return one_pass(manager.get_pipeline_str() if hasattr(manager, "get_pipeline_str") else _reproduced(lib, ctx, manager))
+    told = manager.get_pipeline_str() if hasattr(manager, "get_pipeline_str") else _reproduced(lib, ctx, manager)
+    return one_pass(told)
 
 
 def _reproduced(lib: Any, ctx: Any, manager: Any) -> str:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import os
+import re
 import tempfile
 from typing import Any
 
+_ALIAS = re.compile(r"^#loc\d* = loc\(.*\)\n", re.M)
+_LOCATION = re.compile(r'(?P<kept>"(?:[^"\\]|\\.)*")| loc\((?:[^()"]|"(?:[^"\\]|\\.)*"|\([^()]*\))*\)')
 MARK = "llvm.data_layout"
 """An attribute that must be a string. MLIR prints a module that it cannot verify in its generic form, which one small
 grammar covers for all dialects; no binding offers that form otherwise. So a module gets this attribute without a
@@ -26,9 +29,14 @@ def parsed(lib: Any, ctx: Any, text: str, folder: str) -> Any:
 
 
 def pretty(module: Any) -> str:
-    """Its text as people write it, without locations where this release can leave them out."""
-    printed: str = module.str_nodebug() if hasattr(module, "str_nodebug") else module.str()
+    """Its text as people write it, without locations."""
+    printed: str = module.str_nodebug() if hasattr(module, "str_nodebug") else without_locations(str(module))
     return printed
+
+
+def without_locations(printed: str) -> str:
+    """What releases before 3.2 print, as later ones do. Words in quotes stay as they are."""
+    return _LOCATION.sub(lambda found: found["kept"] or "", _ALIAS.sub("", printed))
 
 
 def generic(lib: Any, ctx: Any, module: Any) -> str:
