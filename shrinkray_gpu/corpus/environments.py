@@ -96,7 +96,7 @@ def _with(package: str, version: str, python: str, index: str, say: Say, *, alon
             if not (folder / "whole").exists():
                 say(f"installing {package} {version} into {folder} ...")
                 try:
-                    wanted = [f"{package}=={version}", *(["--no-deps"] if alone else [])]
+                    wanted = [*(["--no-deps"] if alone else []), f"{package}=={version}"]
                     _make(folder, own, wanted, python, packages, index)
                 except UsageError:
                     shutil.rmtree(folder, ignore_errors=True)
@@ -198,7 +198,7 @@ def _make(folder: Path, own: Path, wanted: list[str], python: str, packages: lis
     shutil.rmtree(folder, ignore_errors=True)
     _run([python, "-m", "venv", "--without-pip", str(folder)], f"cannot make {folder}")
     install = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--target", str(own)]
-    _install([*install, *wanted], f"cannot install {wanted[0].replace('==', ' ')}", index)
+    _install([*install, *wanted], f"cannot install {wanted[-1].replace('==', ' ')}", index)
     # Looked into after its own packages.
     (own / "shrink_base.pth").write_text("".join(f"{path}\n" for path in packages))
     (folder / "whole").touch()
