@@ -7,9 +7,11 @@ disassembly          machine code, and what an opcode touches
 sanitizer_records    what the vendor's sanitizer prints, read
 toolkit              where the vendor's tools are
 architectures        what `--arch` may be
+code_figures         registers, spills, instructions and shared memory of a compiled kernel
 
 `seam.py` says what each of them answers. Another vendor is a folder beside `nvidia/` whose modules answer the same, and
-its name in the first line below. What the answers are made of has no vendor: device_error, dump, instruction, record.
+its name in the first line below. What the answers are made of has no vendor: device_error, dump, figures, instruction,
+record.
 Nor has own_commands: how tools are run that must end with ours.
 """
 
@@ -24,3 +26,4 @@ disassembly: seam.Disassembler = vendor.disassembly
 sanitizer_records: seam.SanitizerRecords = vendor.sanitizer_records
 toolkit: seam.Toolkit = vendor.toolkit
 architectures: seam.Architectures = vendor.architectures
+code_figures: seam.CodeFigures = vendor.code_figures

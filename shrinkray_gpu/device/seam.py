@@ -12,6 +12,7 @@ from typing import Protocol
 
 from shrinkray_gpu.device.device_error import DeviceError
 from shrinkray_gpu.device.dump import Dump
+from shrinkray_gpu.device.figures import Figures
 from shrinkray_gpu.device.instruction import Instruction, MemoryEffect, Opcodes
 from shrinkray_gpu.device.record import Record
 
@@ -146,6 +147,18 @@ class Toolkit(Protocol):
 
     def missing(self, tool: str) -> str:
         """Why an instrument that needs this tool says nothing, and how to get it."""
+
+
+class CodeFigures(Protocol):
+    """What a compiled kernel takes, by its code alone."""
+
+    @property
+    def STAGES(self) -> frozenset[str]:
+        """The stages of its code that must be delivered."""
+
+    def figures(self, kernel: str, code: Mapping[str, str], shared: int) -> Figures | None:
+        """Of a kernel by the text of these stages, with the bytes of shared memory that each launch asks for; None
+        where the code does not tell."""
 
 
 class Architectures(Protocol):

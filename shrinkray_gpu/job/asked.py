@@ -16,15 +16,18 @@ from pathlib import Path
 from typing import Any
 
 from shrinkray_gpu import calibration
+from shrinkray_gpu.corpus import environments
 from shrinkray_gpu.errors import UsageError
 from shrinkray_gpu.job import kernel_part
 from shrinkray_gpu.lift.embed import embed
 from shrinkray_gpu.options import Options, Say, arch_number, jobs_of
 from shrinkray_gpu.oracle import Oracle, all_of, parse
+from shrinkray_gpu.oracle.needs import Needs
 from shrinkray_gpu.oracle.same import same_fault
 from shrinkray_gpu.reduction.notebook import is_notebook, read_notebook
 from shrinkray_gpu.reduction.program import Program, read_program
 from shrinkray_gpu.runner import sanitizer
+from shrinkray_gpu.runner.knob_settings import KnobSetting
 from shrinkray_gpu.runner.lanes import Setup
 from shrinkray_gpu.runner.private_setup import private_setup
 from shrinkray_gpu.runner.run import Run
@@ -112,17 +115,30 @@ def program_of(path: Path, options: Options) -> Program:
     return options.command.program
 
 
-def oracle_of(options: Options) -> tuple[Oracle | None, Options]:
+def oracle_of(options: Options, say: Say = lambda text: None) -> tuple[Oracle | None, Options]:
     """The oracle asked for, and the options that it leaves."""
     _check_numbers(options)
     chosen = _oracle(options, Path.cwd())
     _check_limit(chosen, options)
     if chosen is not None and options.arch is not None and (chosen.needs.sanitizer or chosen.needs.twins):
         raise UsageError(f"--oracle {chosen.spec} needs a GPU, and --arch launches nothing")
+    if chosen is not None and chosen.needs.elsewhere is not None:
+        if options.arch is None:
+            raise UsageError(f"--oracle {chosen.spec} compiles and launches nothing: name the GPU by --arch sm_90")
+        chosen = replace(chosen, needs=_with_other_compiler(chosen.needs, chosen.needs.elsewhere, options.python, say))
     if chosen is not None and chosen.needs.sanitizer:
         sanitizer.require(chosen.needs.sanitizer, options.python, {**os.environ, **options.environment})
         options = replace(options, mode="cold")
     return chosen, options
+
+
+def _with_other_compiler(needs: Needs, other: KnobSetting, python: str, say: Say) -> Needs:
+    """The needs, with an interpreter that has the other compiler: in an environment of ours, never in the user's."""
+    release = other.name.removeprefix("triton=")
+    there = environments.with_triton(release, python=python, say=say)
+    if Path(there) == Path(python):
+        raise UsageError(f"{python} has Triton {release} itself: name another release to compare with")
+    return replace(needs, elsewhere=replace(other, python=there))
 
 
 def _check_limit(chosen: Oracle | None, options: Options) -> None:

@@ -79,7 +79,7 @@ def report(
         jobs=jobs,
     )
     check_python(options.python)
-    chosen, options = oracle_of(options)
+    chosen, options = oracle_of(options, say)
     told["releases"] = _releases(folder, told, tritons, options.python, say)
     setup = replace(setup_of(output, folder.absolute(), options), left_open=NOT_ASKED)
     known = versions(options.python, setup.environment, gpu=options.arch is None)

@@ -112,6 +112,7 @@ class LaunchLog:
             "ir": {},
             "file": "",
             "generated": False,
+            "shared": 0,
         }
         self.compiles.append({"kernel": name, "options": options, **nothing, **told})
 

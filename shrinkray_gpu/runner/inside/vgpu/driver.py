@@ -8,7 +8,8 @@ from __future__ import annotations
 import re
 from typing import Any, Callable, Dict, Sequence
 
-from . import cubin, launcher
+from ..launches import cubin
+from . import launcher
 from .properties import card
 
 

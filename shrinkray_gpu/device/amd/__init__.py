@@ -1,0 +1,1 @@
+"""AMD's GPUs: figures of a kernel, from the text of its assembly."""
