@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import Any
 
 from shrinkray_gpu import calibration
-from shrinkray_gpu.corpus import environments
 from shrinkray_gpu.errors import UsageError
 from shrinkray_gpu.job import kernel_part
 from shrinkray_gpu.lift.embed import embed
@@ -134,6 +133,8 @@ def oracle_of(options: Options, say: Say = lambda text: None) -> tuple[Oracle | 
 
 def _with_other_compiler(needs: Needs, other: KnobSetting, python: str, say: Say) -> Needs:
     """The needs, with an interpreter that has the other compiler: in an environment of ours, never in the user's."""
+    from shrinkray_gpu.corpus import environments  # what no other command should wait for
+
     release = other.name.removeprefix("triton=")
     there = environments.with_triton(release, python=python, say=say)
     if Path(there) == Path(python):

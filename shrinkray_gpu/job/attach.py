@@ -84,7 +84,7 @@ def report(
     setup = replace(setup_of(output, folder.absolute(), options), left_open=NOT_ASKED)
     known = versions(options.python, setup.environment, gpu=options.arch is None)
     fault = (told.get("fingerprint") or {}).get("repro")
-    shows = str(_fault(fault)) if fault else told.get("fault") or told["spec"]
+    shows = str(_fault(fault)) if fault else told.get("fault") or told.get("code", {}).get("repro") or told["spec"]
     text = read_program(output).text
     assert chosen is not None
     header = Header(shows, "" if chosen.needs.plain else told.get("check", ""), _origin(told))

@@ -76,7 +76,9 @@ class Needs:
         return tuple(sorted({*self.stages, *named, *[INTERPRETED] * self.interpreted}))
 
     def on(self, script: Script, *, virtual: bool) -> Script:
-        """The script, run as these needs ask for."""
+        """The script, run as these needs ask for. Raises UsageError where nobody named the other compiler."""
+        if self.elsewhere is not None and not self.elsewhere.python:
+            raise UsageError("an oracle regressed: is for shrink FILE and --check: this command compares no releases")
         return dataclasses.replace(
             script,
             asserts=self.asserts or not virtual,

@@ -107,7 +107,8 @@ class SlippageChecks:
         """The healthy twin of the repro, and what else is wrong with it, where the virtual GPU tells."""
         test = self.test
         pool = test.dry.pool if test.dry is not None else test.pool
-        if pool.setup.arch is None or self.flaky or test.oracle.needs.timing or test.oracle.needs.twins:
+        needs = test.oracle.needs
+        if pool.setup.arch is None or self.flaky or needs.timing or needs.twins or needs.elsewhere:
             return Health()
 
         def trial(text: str) -> Run:
