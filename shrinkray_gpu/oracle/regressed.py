@@ -120,7 +120,7 @@ class RegressedOracle(Oracle):
         told = self._told(worst)
         if not self._regressed(worst):
             return lacks(told)
-        return self._compared(worst, known, told) if known is not None else shows(told)
+        return self._compared(worst, known, told, turned=bool(run.turned)) if known is not None else shows(told)
 
     def calibrate(self, reference: Run) -> RegressedOracle:
         tuned = super().calibrate(reference)
@@ -181,11 +181,14 @@ class RegressedOracle(Oracle):
         times = f", {pair.ratio(self.figure.floor):.2f} times" if self._regressed(pair) else ""
         return f"kernel {pair.kernel}: {pair.here} {self.figure.unit}, {pair.there} by Triton {self.release}{times}"
 
-    def _compared(self, pair: FigurePair, known: OriginalRegression, told: str) -> Verdict:
-        """Of a regression in a candidate: whether it may be the original's."""
+    def _compared(self, pair: FigurePair, known: OriginalRegression, told: str, *, turned: bool) -> Verdict:
+        """Of a regression in a candidate: whether it may be the original's. Where a control turned something it is
+        asked only whether the regression is still there: options and figures are other ones then."""
         floor, wanted = self.figure.floor, known.pair.ratio(self.figure.floor)
         if pair.ratio(floor) < KEPT * wanted:
             return lacks(f"{told}; the original has {wanted:.2f} times")
+        if turned:
+            return shows(told)
         if pair.here - pair.there < SHARE * (known.pair.here - known.pair.there):
             return lacks(f"{told}: next to nothing of the original's {known.pair.here} and {known.pair.there}")
         for mine, original in ((pair.here, known.pair.here), (pair.there, known.pair.there)):

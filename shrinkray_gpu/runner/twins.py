@@ -82,7 +82,8 @@ def with_other_compiler(run: Run, way: KnobSetting, other: KnobSetting, ask: Cal
         environment={**way.environment, **other.environment},
     )
     seen = ask(both)
-    return replace(run, elsewhere=seen.compiles, elsewhere_trouble=_unusable(seen, both))
+    turned = run.turned if way == PLAIN else {way.name: 1, **run.turned}  # what needs an environment nobody counted
+    return replace(run, turned=turned, elsewhere=seen.compiles, elsewhere_trouble=_unusable(seen, both))
 
 
 def _worth_repeating(ways: tuple[KnobSetting, ...], differences: list[Difference]) -> bool:

@@ -94,6 +94,13 @@ def test_the_same_ratio_of_next_to_nothing_is_another_difference() -> None:
     assert "next to nothing of the original's 4000 and 1000" in bound.judge(run(900, 220)).why
 
 
+def test_under_a_control_the_regression_alone_is_asked_for() -> None:
+    wider = run(900, 200, options={**OPTIONS, "num_warps": 1})
+    assert BOUND.judge(wider).answer is NO
+    assert BOUND.judge(replace(wider, turned={"num_warps": 1})).answer is YES
+    assert BOUND.judge(replace(run(200, 200), turned={"num_warps": 1})).answer is NO
+
+
 def test_another_kernel_of_the_program_does_not_stand_in() -> None:
     other = (kernel("other", spills=390), kernel("other", spills=100))
     bound = asked().calibrate(run(400, 100, other))
