@@ -51,6 +51,10 @@ def test_both_figures_are_told() -> None:
     assert verdict.why == "kernel k: 400 bytes of spills a thread, 100 by Triton 3.6.0, 4.00 times"
 
 
+def test_a_figure_against_none_is_counted_by_the_floor() -> None:
+    assert asked().judge(run(216, 0)).why.endswith("216 bytes of spills a thread, 0 by Triton 3.6.0, 6.75 times")
+
+
 @pytest.mark.parametrize(
     ("figure", "here", "there", "answer"),
     [

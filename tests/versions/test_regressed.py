@@ -9,9 +9,11 @@ from pathlib import Path
 import pytest
 
 from shrinkray_gpu.oracle import Answer, Oracle, parse
+from shrinkray_gpu.oracle.needs import Needs
 from shrinkray_gpu.runner.knob_settings import KnobSetting
 from shrinkray_gpu.runner.lanes import Setup
 from shrinkray_gpu.runner.pool import Pool, Script
+from shrinkray_gpu.same_fault.controls import of_compilers
 from tests.versions import environments
 
 HERE, THERE = "3.6.0", "3.9.0"
@@ -78,6 +80,19 @@ def test_a_kernel_that_two_releases_compile_otherwise(lanes: Pool) -> None:
 def test_a_knob_is_turned_for_both(lanes: Pool) -> None:
     seen = lanes.run(PROGRAM, way=KnobSetting("num_warps=8", knobs={"num_warps": "8"}))
     assert {one.options["num_warps"] for one in (*seen.compiles, *(seen.elsewhere or ()))} == {8}
+
+
+def test_its_ptxas_is_a_control_where_it_is_another_one() -> None:
+    here, there = environments.python(HERE), environments.python(THERE)
+
+    def names(python: str) -> list[str]:
+        needs = Needs(elsewhere=KnobSetting("triton", python=python))
+        return [control.name for control in of_compilers(needs, here, os.environ)]
+
+    [stages, ptxas] = names(there)
+    assert stages == "num_stages=1" and ptxas.startswith("TRITON_PTXAS_PATH=/") and THERE in ptxas
+    assert names(here) == ["num_stages=1"]
+    assert of_compilers(Needs(), here, os.environ) == ()
 
 
 def test_the_other_compiler_is_not_asked_where_nothing_was_compiled(lanes: Pool) -> None:
