@@ -7,7 +7,7 @@ disassembly          machine code, and what an opcode touches
 sanitizer_records    what the vendor's sanitizer prints, read
 toolkit              where the vendor's tools are
 architectures        what `--arch` may be
-code_figures         registers, spills, instructions and shared memory of a compiled kernel
+code_figures         registers, spills, instructions and shared memory of a compiled kernel, of any vendor
 
 `seam.py` says what each of them answers. Another vendor is a folder beside `nvidia/` whose modules answer the same, and
 its name in the first line below. What the answers are made of has no vendor: device_error, dump, figures, instruction,
@@ -15,8 +15,9 @@ record.
 Nor has own_commands: how tools are run that must end with ours.
 """
 
+from shrinkray_gpu.device import amd, nvidia, seam
 from shrinkray_gpu.device import nvidia as vendor
-from shrinkray_gpu.device import seam
+from shrinkray_gpu.device.all_figures import AllFigures
 
 VENDOR = vendor.VENDOR
 error_table: seam.ErrorTable = vendor.error_table
@@ -26,4 +27,4 @@ disassembly: seam.Disassembler = vendor.disassembly
 sanitizer_records: seam.SanitizerRecords = vendor.sanitizer_records
 toolkit: seam.Toolkit = vendor.toolkit
 architectures: seam.Architectures = vendor.architectures
-code_figures: seam.CodeFigures = vendor.code_figures
+code_figures: seam.CodeFigures = AllFigures([nvidia.code_figures, amd.code_figures])

@@ -59,7 +59,10 @@ _ANYWHERE = re.compile(
     r"|divisibility|pointee_type|noinline|contiguity|constancy)"
 )
 """Operations of addresses and masks, and names that are none: a smaller kernel may have other ones of these."""
-_HELD = ("num_warps", "num_ctas", "num_stages", "maxnreg", "enable_fp_fusion", "ptx_options", "waves_per_eu")
+_HELD = (
+    *("num_warps", "num_ctas", "num_stages", "maxnreg", "enable_fp_fusion", "ptx_options"),
+    *("waves_per_eu", "matrix_instr_nonkdim", "kpack"),
+)
 """Options of a launch that make a compiler spill, or keep it from that."""
 
 

@@ -85,6 +85,7 @@ def test_an_amdgcn_text_of_a_real_compiler(cache: Path) -> None:
     text = kernel.asm["amdgcn"]
     seen = amd.figures("crowded", {"amdgcn": text}, kernel.metadata.shared)
     assert seen is not None
+    assert seen == code_figures.figures("crowded", {"amdgcn": text, "ttir": ""}, kernel.metadata.shared)
     assert seen.shared == kernel.metadata.shared > 0
     assert seen.registers == int(re.findall(r"\.vgpr_count:\s+(\d+)", text)[0])
     code = re.findall(r"^\t(?:[sv]_|ds_|global_|buffer_|flat_|scratch_)\w+", text, re.MULTILINE)
