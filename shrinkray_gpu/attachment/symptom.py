@@ -89,7 +89,7 @@ def symptom(dossier: Dossier) -> str:
     if figures := told.get("code"):
         return (
             f"By the compiled code alone, which no GPU ran: {figures['repro']}. The program that it was reduced from: "
-            f"{figures['original']}. On a GPU, what a launch returns has `n_regs`, and `n_spills` in units of 4 bytes."
+            f"{figures['original']}."
         )
     if fault is None:
         return f"{code(spec)} in {runs}."

@@ -36,6 +36,7 @@ from shrinkray_gpu.runner.pool import Script
 EVERY = 5.0
 """Seconds between two lines about the experiments."""
 _ASKED = ("original", "output", "oracle", "spec", "before", "after", "tries", "seconds", "verified", "final_runs")
+_COMPARED = "run it with both releases; what the launch returns has n_regs, and n_spills in units of 4 bytes"
 
 
 def report(
@@ -87,7 +88,8 @@ def report(
     shows = str(_fault(fault)) if fault else told.get("fault") or told.get("code", {}).get("repro") or told["spec"]
     text = read_program(output).text
     assert chosen is not None
-    header = Header(shows, "" if chosen.needs.plain else told.get("check", ""), _origin(told))
+    check = "" if chosen.needs.plain else told.get("check", "")
+    header = Header(shows, check, _origin(told), _COMPARED if told.get("code") else "")
     text = header.above(text, output.name, versions=known, arch=options.arch, argv=options.argv)
     say(f"running {output.name} as it is ...")
     script = Script(output, argv=options.argv, cwd=(options.cwd or Path.cwd()).absolute())

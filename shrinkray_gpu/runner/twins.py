@@ -83,7 +83,10 @@ def with_other_compiler(run: Run, way: KnobSetting, other: KnobSetting, ask: Cal
     )
     seen = ask(both)
     turned = run.turned if way == PLAIN else {way.name: 1, **run.turned}  # what needs an environment nobody counted
-    return replace(run, turned=turned, elsewhere=seen.compiles, elsewhere_trouble=_unusable(seen, both))
+    trouble = _unusable(seen, both)  # whether there was something to turn, the run itself tells
+    return replace(
+        run, turned=turned, elsewhere=seen.compiles, elsewhere_trouble="" if trouble == UNTURNED else trouble
+    )
 
 
 def _worth_repeating(ways: tuple[KnobSetting, ...], differences: list[Difference]) -> bool:
