@@ -140,7 +140,8 @@ def of_compilers(needs: Needs, python: str, environment: Mapping[str, str]) -> t
     """Those where two compilers are compared.
 
     num_stages=1        no pipelining, by either
-    TRITON_PTXAS_PATH   the other release's ptxas for both, where that is another one: vanishing regressions are ptxas's
+    TRITON_PTXAS_PATH   the other release's ptxas for both, where that is another one: vanishing regressions are
+                        ptxas's. One that stays proves little, since Triton 3.9.0 does not heed the variable for sm_90
     """
     if needs.elsewhere is None:
         return ()
