@@ -36,6 +36,8 @@ class Header:
     check: str
     """The command of ours that shows it, where `python FILE` does not do so on any GPU; else empty."""
     origin: str
+    compare: str = ""
+    """How its code is compared with that of another compiler, where that is what it shows; else empty."""
 
     def above(self, text: str, name: str, *, versions: Mapping[str, str], arch: int | None, argv: Sequence[str]) -> str:
         """The repro, a file of this name, under it. Lines that must stay the first ones stay."""
@@ -43,6 +45,7 @@ class Header:
         run = [f"{words}   (on an {architectures.name(arch)} GPU)" if arch else words]
         run += [self.check] if self.check else []
         rows = [f"Shows: {self.shows}", f"Seen:  {platform_of(versions, arch)}", *(f"Run:   {how}" for how in run)]
+        rows += [f"Compare: {self.compare}"] if self.compare else []
         return add_comment(
             text, [without_secrets(row) for row in rows] + [f"From:  {self.origin}, by shrinkray_gpu {__version__}"]
         )

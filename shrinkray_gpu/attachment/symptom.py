@@ -28,6 +28,8 @@ def title(dossier: Dossier) -> str:
     fault = seen.fault
     broken = silent_launch(dossier)
     what = str(told.get("spec", "fault"))
+    if figures := told.get("code"):
+        what = str(figures["repro"])
     if stage := _IN_CODE.match(what):
         what = f"unwanted code in {stage.group(1).upper()}"
     if broken is not None:
@@ -83,6 +85,11 @@ def symptom(dossier: Dossier) -> str:
         return (
             f"In {code(broken.kernel)} {broken.causes[0].sentence}: so says Triton's IR, followed for the whole launch "
             f"({code(spec)} in {runs}). A device reports no error for it."
+        )
+    if figures := told.get("code"):
+        return (
+            f"By the compiled code alone, which no GPU ran: {figures['repro']}. The program that it was reduced from: "
+            f"{figures['original']}."
         )
     if fault is None:
         return f"{code(spec)} in {runs}."

@@ -37,6 +37,12 @@ def rule_broken(run: Run) -> str:
     return f"But the launch of {broken.kernel} breaks the static rule {rule.name} ({rule.words}): {reason}; {advice}"
 
 
+def refuse(oracle: Oracle, run: Run, script: Script) -> None:
+    """Raises UsageError where what the run shows leaves nothing to ask, however often it is made."""
+    if why := oracle.refusal(run):
+        raise UsageError(f"{script.called}: {why}")
+
+
 def explain(
     seen: Sequence[Run],
     verdict: Verdict,

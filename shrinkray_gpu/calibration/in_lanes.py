@@ -59,7 +59,9 @@ def _standing(
             return _standing(cold, source, lanes, pool, touched=touched, seconds=seconds, mode=mode)
         close_pools(pool, lanes.dry)
         return with_rate(_because(_as_often(cold, source), str(reason)), source, flaky=reason.flaky)
-    building = min(BUILDING, 3 * plan.seen.cold_seconds) if plan.reference.builds else 0.0
+    # In a lane the original's kernels were compiled before. Most candidates of an oracle on code have others.
+    compiling = plan.reference.builds or plan.oracle.needs.elsewhere
+    building = min(BUILDING, 3 * plan.seen.cold_seconds) if compiling else 0.0
     plan = _within(plan, seconds or max(FLOOR, 4 * plan.seen.warm_seconds) + building)
     if pool.setup.arch is not None:
         return without_machine_code(plan, plan.pool, source)

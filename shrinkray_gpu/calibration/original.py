@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from shrinkray_gpu.calibration.absent import explain
+from shrinkray_gpu.calibration.absent import explain, refuse
 from shrinkray_gpu.calibration.missed import (
     beside_the_point,
     kernels_ran,
@@ -45,6 +45,7 @@ def cold_plan(
     alone = isinstance(oracle, Oracle) and oracle.needs.timing and lanes.warm is not None
     colds = [*seen, *several(pool, source, (COLD_RUNS if gpu and not alone else 1) - len(seen))]
     if isinstance(oracle, Oracle):
+        refuse(oracle, colds[0], pool.script)
         colds = _with_kernels_run(colds, lambda run: verdict_on(oracle, source, pool.script, run), pool, source)
     at_first = len(colds)
     looked, first = (colds, colds[0]) if isinstance(oracle, Oracle) else runs_until_fault(colds, source, lanes)

@@ -121,7 +121,8 @@ def bisect_command(file: Path | None, args: tuple[str, ...], **given: Any) -> No
         return bisect_case(os.fspath(file), given)
     read_program(file)
     for spec in (*given["oracle"], *given["reject"]):
-        parse(spec, folder=Path.cwd())
+        if parse(spec, folder=Path.cwd()).needs.elsewhere:
+            raise UsageError(f"--oracle {spec} compares two releases by itself: give shrink FILE --check one by one")
     if given["reject"] and not given["oracle"]:
         raise UsageError("--reject takes something from what --oracle asks for: give that, too")
     if given["print_script"]:

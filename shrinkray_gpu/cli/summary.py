@@ -80,6 +80,7 @@ def rows_of(result: Result) -> Iterator[Row]:
         ("", f"{typed(result.spec)} in {result.verified} of {result.final_runs} clean runs"),
         ("", result.lifted),
         ("", result.guarded),
+        *((f"code, {name}", figures) for name, figures in result.code.items()),
         *((f"ptxas, {name}", used or "nothing told") for name, used in result.ptxas.items()),
         ("passed over, since it shows the fault in lanes but not in each clean run", result.passed_over),
         ("", result.fence),

@@ -208,6 +208,8 @@ def _check_oracle(path: Path, key: str, spec: str, case: Case) -> None:
             f"{path}: {key} {spec!r}: a test of your own cannot know which interpreter a replay is for. Say what the "
             "fault is, as `shrink explain` tells it"
         )
+    if oracle.needs.elsewhere:
+        raise UsageError(f"{path}: {key} {spec!r} compares two releases by itself, and a replay runs one at a time")
     if oracle.needs.unlimited and not case.timeout:
         raise UsageError(f"{path}: {key} {spec!r} asks for a program that does not end in time: say timeout = SECONDS")
 

@@ -8,16 +8,17 @@ sanitizer_records    what the vendor's sanitizer prints, read
 toolkit              where the vendor's tools are
 amdgcn               what the text of AMD's machine code says of registers and spills
 architectures        what `--arch` may be
+code_figures         registers, spills, instructions and shared memory of a compiled kernel, of any vendor
 
 `seam.py` says what each of them answers. A vendor is a folder whose modules answer the same, and its name in VENDORS.
 Of one that is not the machine's own, `architectures` and `error_table` are enough: a program is compiled for it, a log
-is read. What the answers are made of has no vendor: device_error, dump, instruction, record. Nor has own_commands: how
-tools are run that must end with ours.
+is read. What the answers are made of has no vendor: device_error, dump, figures, instruction, record. Nor has
+own_commands: how tools are run that must end with ours.
 """
 
 from shrinkray_gpu.device import amd, nvidia, seam
 from shrinkray_gpu.device import nvidia as vendor
-from shrinkray_gpu.device.vendors import AllArchitectures, AllErrors
+from shrinkray_gpu.device.vendors import AllArchitectures, AllErrors, AllFigures
 
 VENDORS = (nvidia, amd)
 VENDOR = vendor.VENDOR
@@ -29,3 +30,4 @@ disassembly: seam.Disassembler = vendor.disassembly
 sanitizer_records: seam.SanitizerRecords = vendor.sanitizer_records
 toolkit: seam.Toolkit = vendor.toolkit
 amdgcn: seam.AssemblyText = amd.amdgcn
+code_figures: seam.CodeFigures = AllFigures([each.code_figures for each in VENDORS])

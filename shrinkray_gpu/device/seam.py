@@ -12,6 +12,7 @@ from typing import Protocol
 
 from shrinkray_gpu.device.device_error import DeviceError
 from shrinkray_gpu.device.dump import Dump
+from shrinkray_gpu.device.figures import Figures
 from shrinkray_gpu.device.instruction import Instruction, MemoryEffect, Opcodes
 from shrinkray_gpu.device.record import Record
 
@@ -160,6 +161,18 @@ class AssemblyText(Protocol):
 
     def resources(self, text: str) -> str:
         """Registers, spills and memory of the kernel, in words; empty where the text does not tell."""
+
+
+class CodeFigures(Protocol):
+    """What a compiled kernel takes, by its code alone."""
+
+    @property
+    def STAGES(self) -> frozenset[str]:
+        """The stages of its code that must be delivered."""
+
+    def figures(self, kernel: str, code: Mapping[str, str], shared: int) -> Figures | None:
+        """Of a kernel by the text of these stages, with the bytes of shared memory that each launch asks for; None
+        where the code does not tell."""
 
 
 class Architectures(Protocol):

@@ -1,13 +1,15 @@
-"""The answers of all vendors to what a user may ask without having the GPU: architectures, and errors of a log."""
+"""The answers of all vendors to what a user may ask without having the GPU: architectures, errors of a log, figures of
+compiled code."""
 
 from __future__ import annotations
 
 import difflib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from shrinkray_gpu.device import seam
 from shrinkray_gpu.device.device_error import DeviceError
+from shrinkray_gpu.device.figures import Figures
 from shrinkray_gpu.errors import UsageError
 
 
@@ -61,3 +63,18 @@ class AllArchitectures:
     def name(self, number: int) -> str:
         knows = (vendor for vendor in self.vendors if vendor.number(vendor.name(number)) == number)
         return next(knows, self.vendors[0]).name(number)
+
+@dataclass(frozen=True)
+class AllFigures:
+    """The figures of a compiled kernel, whichever vendor's it is: the stages that were delivered tell."""
+
+    vendors: Sequence[seam.CodeFigures]
+
+    @property
+    def STAGES(self) -> frozenset[str]:
+        return frozenset().union(*(each.STAGES for each in self.vendors))
+
+    def figures(self, kernel: str, code: Mapping[str, str], shared: int) -> Figures | None:
+        """As the vendor reads them whose code it is; None where none can."""
+        found = (each.figures(kernel, code, shared) for each in self.vendors)
+        return next((each for each in found if each is not None), None)

@@ -22,12 +22,14 @@ from shrinkray_gpu.job import kernel_part
 from shrinkray_gpu.lift.embed import embed
 from shrinkray_gpu.options import Options, Say, arch_number, jobs_of
 from shrinkray_gpu.oracle import Oracle, all_of, parse
+from shrinkray_gpu.oracle.needs import Needs
 from shrinkray_gpu.oracle.same import same_fault
 from shrinkray_gpu.reduction.notebook import is_notebook, read_notebook
 from shrinkray_gpu.reduction.program import Program, read_program
 from shrinkray_gpu.runner import sanitizer
 from shrinkray_gpu.runner.inside.gpu_target import gpu_target
 from shrinkray_gpu.runner.inside.static.rules import RULES
+from shrinkray_gpu.runner.knob_settings import KnobSetting
 from shrinkray_gpu.runner.lanes import Setup
 from shrinkray_gpu.runner.private_setup import private_setup
 from shrinkray_gpu.runner.run import Run
@@ -115,7 +117,7 @@ def program_of(path: Path, options: Options) -> Program:
     return options.command.program
 
 
-def oracle_of(options: Options) -> tuple[Oracle | None, Options]:
+def oracle_of(options: Options, say: Say = lambda text: None) -> tuple[Oracle | None, Options]:
     """The oracle asked for, and the options that it leaves."""
     _check_numbers(options)
     chosen = _oracle(options, Path.cwd())
@@ -127,10 +129,25 @@ def oracle_of(options: Options) -> tuple[Oracle | None, Options]:
         if rules and all(rule.cuda for rule in rules):
             name = architectures.name(options.arch)
             raise UsageError(f"--oracle {chosen.spec} is about NVIDIA's hardware, and --arch {name} is AMD's")
+    if chosen is not None and chosen.needs.elsewhere is not None:
+        if options.arch is None:
+            raise UsageError(f"--oracle {chosen.spec} compiles and launches nothing: name the GPU by --arch sm_90")
+        chosen = replace(chosen, needs=_with_other_compiler(chosen.needs, chosen.needs.elsewhere, options.python, say))
     if chosen is not None and chosen.needs.sanitizer:
         sanitizer.require(chosen.needs.sanitizer, options.python, {**os.environ, **options.environment})
         options = replace(options, mode="cold")
     return chosen, options
+
+
+def _with_other_compiler(needs: Needs, other: KnobSetting, python: str, say: Say) -> Needs:
+    """The needs, with an interpreter that has the other compiler: in an environment of ours, never in the user's."""
+    from shrinkray_gpu.corpus import environments  # what no other command should wait for
+
+    release = other.name.removeprefix("triton=")
+    there = environments.with_triton(release, python=python, say=say)
+    if Path(there) == Path(python):
+        raise UsageError(f"{python} has Triton {release} itself: name another release to compare with")
+    return replace(needs, elsewhere=replace(other, python=there))
 
 
 def _check_limit(chosen: Oracle | None, options: Options) -> None:

@@ -36,6 +36,7 @@ from shrinkray_gpu.runner.pool import Script
 EVERY = 5.0
 """Seconds between two lines about the experiments."""
 _ASKED = ("original", "output", "oracle", "spec", "before", "after", "tries", "seconds", "verified", "final_runs")
+_COMPARED = "run it with both releases; what the launch returns has n_regs, and n_spills in units of 4 bytes"
 
 
 def report(
@@ -79,15 +80,16 @@ def report(
         jobs=jobs,
     )
     check_python(options.python)
-    chosen, options = oracle_of(options)
+    chosen, options = oracle_of(options, say)
     told["releases"] = _releases(folder, told, tritons, options.python, say)
     setup = replace(setup_of(output, folder.absolute(), options), left_open=NOT_ASKED)
     known = versions(options.python, setup.environment, gpu=options.arch is None)
     fault = (told.get("fingerprint") or {}).get("repro")
-    shows = str(_fault(fault)) if fault else told.get("fault") or told["spec"]
+    shows = str(_fault(fault)) if fault else told.get("fault") or told.get("code", {}).get("repro") or told["spec"]
     text = read_program(output).text
     assert chosen is not None
-    header = Header(shows, "" if chosen.needs.plain else told.get("check", ""), _origin(told))
+    check = "" if chosen.needs.plain else told.get("check", "")
+    header = Header(shows, check, _origin(told), _COMPARED if told.get("code") else "")
     text = header.above(text, output.name, versions=known, arch=options.arch, argv=options.argv)
     say(f"running {output.name} as it is ...")
     script = Script(output, argv=options.argv, cwd=(options.cwd or Path.cwd()).absolute())

@@ -51,6 +51,7 @@ class ReproFindings:
     health: Health
     ptxas: Mapping[str, str]
     cu: str
+    code: Mapping[str, str]
 
     @property
     def fault(self) -> str:
@@ -91,7 +92,11 @@ def conclude(
         used["original"] = _figures(reference, original.text, plan, options)
         used["repro"] = _figures(plan.pool.cold(final.text), final.text, plan, options)
     plain = cu_output.make(final.text, output, plan, options) if options.cu else ""
-    return ReproFindings(final, final_files(final.text, output)[0], comparison, healthy, used, plain)
+    code = {}
+    if plan.oracle.needs.elsewhere is not None:
+        asked_anew = {"original": reference, "repro": plan.pool.run(final.text, fresh=True)}
+        code = {name: plan.oracle.judge(run).why for name, run in asked_anew.items()}
+    return ReproFindings(final, final_files(final.text, output)[0], comparison, healthy, used, plain, code)
 
 
 def _figures(run: Run, text: str, plan: Plan, options: Options) -> str:
@@ -141,6 +146,7 @@ def result_of(
         guarded=exposure_report(ready.start, original, final.text),
         slips=reduction.checks.control_slips + len(reduction.checks.fingerprint_slips),
         ptxas=end.ptxas,
+        code=end.code,
         cu=end.cu,
         economy=economy_of(tally, reduction, plan.pool.retired),
         rates=rates_of(plan.rate, final.verified, final.runs),

@@ -83,6 +83,8 @@ def _standard(original: Program, plan: calibration.Plan, reference: Reference | 
     check = plan.oracle.comparison if isinstance(plan.oracle, SameFaultOracle) else None
     if check is not None and plan.gpu:
         standard = controls.standard(plan.gpu, amd=_for_amd(plan))
+    setup = plan.pool.setup
+    standard = (*controls.of_compilers(plan.oracle.needs, setup.python, setup.environment), *standard)
     return (*controls.of_check(check), *controls.of_cuda(original, plan.gpu), *standard)
 
 

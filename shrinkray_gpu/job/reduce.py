@@ -111,7 +111,7 @@ def _reduced(
     if options.strict:
         Publish(strict=True).check(published_texts(options.argv, options.environment, "", program.text))
     check_python(options.python)
-    chosen, options = oracle_of(options)
+    chosen, options = oracle_of(options, say)
     named = controls.named_controls(options.controls, options.control_environment, options.control_patches, program)
     check_controls(named, chosen, options)
     _say_doubt(chosen, say)
@@ -235,7 +235,7 @@ def check(
     program = program_of(path, options)
     check_keep(program, options)
     check_python(options.python)
-    chosen, options = oracle_of(options)
+    chosen, options = oracle_of(options, say)
     turned = controls.named_controls(options.controls, options.control_environment, options.control_patches, program)
     check_controls(turned, chosen, options)
     _say_doubt(chosen, say)

@@ -36,6 +36,8 @@ class Needs:
     """Static rules that launches on the virtual GPU are held against, beside those that always are."""
     twins: tuple[KnobSetting, ...] = ()
     """Ways in which the runner must run each candidate once more and compare the outputs (`Run.differences`)."""
+    elsewhere: KnobSetting | None = None
+    """Another compiler, by which each candidate is compiled as well (`Run.elsewhere`)."""
     sanitizer: str = ""
     """The compute-sanitizer tool that candidates must run under (`Run.records`); empty: none."""
     timing: bool = False
@@ -58,7 +60,7 @@ class Needs:
     @property
     def plain(self) -> bool:
         """Whether a process as its user starts it may answer: nobody compares it, and nobody reads its code."""
-        return not (self.text or self.stages or self.builds or self.twins or self.sanitizer)
+        return not (self.text or self.stages or self.builds or self.twins or self.elsewhere or self.sanitizer)
 
     @property
     def unlimited(self) -> bool:
@@ -74,12 +76,15 @@ class Needs:
         return tuple(sorted({*self.stages, *named, *[INTERPRETED] * self.interpreted}))
 
     def on(self, script: Script, *, virtual: bool) -> Script:
-        """The script, run as these needs ask for."""
+        """The script, run as these needs ask for. Raises UsageError where nobody named the other compiler."""
+        if self.elsewhere is not None and not self.elsewhere.python:
+            raise UsageError("an oracle regressed: is for shrink FILE and --check: this command compares no releases")
         return dataclasses.replace(
             script,
             asserts=self.asserts or not virtual,
             wants=self.wants,
             twins=self.twins,
+            elsewhere=self.elsewhere,
             sanitizer=self.sanitizer,
             tell=self.timing,
         )
@@ -90,6 +95,10 @@ class Needs:
         if len(tools) > 1:
             either = " or ".join(tools)
             raise UsageError(f"a program runs under one tool of compute-sanitizer at a time: choose {either}")
+        others = dict.fromkeys(way for way in (self.elsewhere, other.elsewhere) if way)
+        if len(others) > 1:
+            either = " or ".join(way.name for way in others)
+            raise UsageError(f"a program is compared with one other compiler at a time: choose {either}")
         return Needs(
             run=self.run or other.run,
             text=self.text or other.text,
@@ -97,6 +106,7 @@ class Needs:
             builds=self.builds | other.builds,
             rules=self.rules | other.rules,
             twins=tuple(dict.fromkeys((*self.twins, *other.twins))),
+            elsewhere=self.elsewhere or other.elsewhere,
             sanitizer=self.sanitizer or other.sanitizer,
             timing=self.timing or other.timing,
             seconds=other.seconds if self.seconds is None else self.seconds,

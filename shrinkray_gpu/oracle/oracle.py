@@ -106,6 +106,10 @@ class Oracle:
         """Whether the question is about this fault of the original, so that a candidate must show the same one."""
         return True
 
+    def refusal(self, run: Run) -> str:
+        """Why a program with this run has no answer that could be asked for at all, whatever its fault; else empty."""
+        return ""
+
     def taking_either(self) -> Oracle:
         """The same question, also content with an error in which the same access may end by chance."""
         return self
@@ -143,6 +147,9 @@ class All(Oracle):
 
     def binds(self, fault: Fault) -> bool:
         return any(one.binds(fault) for one in self.required)
+
+    def refusal(self, run: Run) -> str:
+        return next((why for one in self.required if (why := one.refusal(run))), "")
 
     def taking_either(self) -> All:
         return self._with(required=tuple(one.taking_either() for one in self.required))

@@ -92,6 +92,9 @@ class SameFaultOracle(Oracle):
         shared = {name: getattr(inner, name) for name in names}
         return self._with(inner=inner, reference=bound, causes=causes, needs=needs, **shared)
 
+    def refusal(self, run: Run) -> str:
+        return self.inner.refusal(run)
+
     def taking_either(self) -> SameFaultOracle:
         return self._with(inner=self.inner.taking_either())
 

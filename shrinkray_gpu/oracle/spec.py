@@ -12,9 +12,9 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from shrinkray_gpu.device import error_table, sanitizer_records
+from shrinkray_gpu.device import code_figures, error_table, sanitizer_records
 from shrinkray_gpu.errors import UsageError
-from shrinkray_gpu.oracle import speech
+from shrinkray_gpu.oracle import regressed, speech
 from shrinkray_gpu.oracle.build_failure import BuildOracle
 from shrinkray_gpu.oracle.compiled import CodeOracle, CompileOracle, StaticOracle
 from shrinkray_gpu.oracle.differs import KINDS, DifferenceOracle, Nondeterministic
@@ -23,12 +23,14 @@ from shrinkray_gpu.oracle.guarded_pattern import GuardedPattern, Pattern
 from shrinkray_gpu.oracle.hang import HangOracle
 from shrinkray_gpu.oracle.needs import Needs
 from shrinkray_gpu.oracle.oracle import Oracle
+from shrinkray_gpu.oracle.regressed import FIGURES, RegressedOracle
 from shrinkray_gpu.oracle.sanitizer_report import NONE, PREDICTED, SanitizerOracle
 from shrinkray_gpu.oracle.script import ScriptOracle
 from shrinkray_gpu.oracle.sticky import StickyOracle, codes_like
 from shrinkray_gpu.oracle.words import WEAK_ASSERTION, WordsOracle, plain_pattern
 from shrinkray_gpu.runner import knob_settings
 from shrinkray_gpu.runner.inside.static import rules
+from shrinkray_gpu.runner.knob_settings import KnobSetting
 from shrinkray_gpu.runner.twins import echo, repetitions
 
 RAISED_ONLY = ("out of resource",)
@@ -189,6 +191,19 @@ def _nondeterministic(spec: str, argument: str, _: Path) -> Oracle:
     return Nondeterministic(spec=name, needs=Needs(twins=repetitions(runs)))
 
 
+def _regressed(spec: str, argument: str, _: Path) -> Oracle:
+    name, _colon, release = (part.strip() for part in argument.partition(":"))
+    figure = FIGURES.get(name)
+    if figure is None:
+        near = _nearest(name, FIGURES)
+        hint = f"did you mean regressed:{near}:{release or '3.6.0'}?" if near else f"known: {', '.join(FIGURES)}."
+        raise UsageError(f"{spec!r} names no figure of a kernel: {hint}")
+    if not re.fullmatch(r"\d+\.\d+(?:\.\w+)*", release):
+        raise UsageError(f"{spec!r} names no release of Triton to compare with: write regressed:{name}:3.6.0.")
+    needs = Needs(stages=code_figures.STAGES | regressed.STAGES, elsewhere=KnobSetting(f"triton={release}"))
+    return RegressedOracle(spec=f"regressed:{name}:{release}", needs=needs, figure=figure, release=release)
+
+
 def _build(spec: str, argument: str, _: Path) -> Oracle:
     pattern = _pattern(spec, argument)
     return BuildOracle(spec=spec, pattern=pattern, needs=Needs(builds=frozenset({pattern.pattern})))
@@ -299,6 +314,13 @@ FORMS: tuple[OracleForm, ...] = (
         "said (warnings, too) by nvcc when the program builds CUDA C++; without a GPU (--arch) no kernel runs",
         "build:cannot perform wmma load or store on local memory",
         _build,
+    ),
+    OracleForm(
+        "regressed:FIGURE:RELEASE",
+        "a kernel has more spills, registers, instructions or shared memory than that release of Triton gives it; at "
+        "least 80 % of the original's ratio is kept",
+        "regressed:spills:3.6.0",
+        _regressed,
     ),
     *(
         OracleForm(

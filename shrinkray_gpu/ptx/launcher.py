@@ -53,7 +53,7 @@ def launcher(launch: Launch, compiled: Compilation, ptx: str, file: str) -> str:
     lines = "\n".join(f"    {each!r}," for each in arguments)
     recipe = (
         f"# recipe: begin\nFILE = {file!r}\nKERNEL = {launch.kernel!r}\nGRID = {grid!r}\nBLOCK = ({threads}, 1, 1)\n"
-        f"SHARED = {int(call['shared'])}  # bytes of dynamic shared memory\n"
+        f"SHARED = {compiled.shared}  # bytes of dynamic shared memory\n"
         '# One line a parameter: ("buffer", bytes, offset in bytes, type) or (type, value).\n'
         f"ARGUMENTS: Sequence[tuple[Any, ...]] = (\n{lines}\n)\n# recipe: end\n"
     )

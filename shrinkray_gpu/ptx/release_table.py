@@ -13,7 +13,7 @@ from shrinkray_gpu.errors import UsageError
 from shrinkray_gpu.evidence.ptxas import PtxasRun, run_ptxas, usages, version
 from shrinkray_gpu.ptx.ptxas_fault import PtxasFault, fault_in
 from shrinkray_gpu.ptx.reduce_ptx import anywhere
-from shrinkray_gpu.runner.inside.vgpu.cubin import code
+from shrinkray_gpu.runner.inside.launches.cubin import code
 
 FAULTS, OTHER, PASSES, UNFIT = "fails", "fails otherwise", "passes", "not asked"
 _KNOWN_VERSION = re.compile(r"Unsupported \.version ([\d.]+); current version is '([\d.]+)'")

@@ -174,7 +174,7 @@ def _check_question(
         raise UsageError(f"--timeout {timeout:g}: give a number of seconds above 0")
     if wanted is None:
         return
-    if wanted.needs.twins:
+    if wanted.needs.twins or wanted.needs.elsewhere:
         raise UsageError(f"--oracle {wanted.spec} is about several runs, and explain looks at the fault of one")
     if wanted.needs.text:
         raise UsageError(f"--oracle {wanted.spec} runs the program itself, and explain looks at a run of its own")

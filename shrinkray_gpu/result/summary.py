@@ -72,6 +72,8 @@ class Result:
     """Accepted steps that a control refuted, and drifts that a fingerprint did."""
     ptxas: Mapping[str, str] = field(default_factory=dict)
     """What ptxas says of the CUDA C++ kernels: `original` and `repro`; empty where there are none."""
+    code: Mapping[str, str] = field(default_factory=dict)
+    """Where two compilers are compared, the figures by both: of the `original` and of the `repro`."""
     economy: Mapping[str, Any] = field(default_factory=dict)
     """Where tries were spared and where spent for nothing, see `economy_of`."""
     rates: Mapping[str, str] = field(default_factory=dict)

@@ -38,7 +38,7 @@ SPARES = 2
 NARROW = ("CUDA_DEVICE_MAX_CONNECTIONS", "1")
 """One hardware queue instead of eight: contexts come up 1.6 times (faulting) to 2.3 times (clean) faster on an H100, by
 benchmarks/contexts.py. Streams may wait for one another then, so calibration must have seen the fault so."""
-CODE = frozenset({"llir", "ptx", "cubin", "sass", "amdgcn"})
+CODE = frozenset({"llir", "ptx", "cubin", "sass", "amdgcn", "figures"})
 """Stages that a kernel without machine code has not, or has unfinished."""
 HARMLESS = coredump.VARIABLES | {"CUDA_LAUNCH_BLOCKING", "PYTORCH_NO_CUDA_MEMORY_CACHING", "TRITON_INTERPRET"}
 """Variables that no compiler reads: with them the kernels on disk stay the right ones."""
@@ -55,6 +55,8 @@ class Script:
     wants: tuple[str, ...] = ()
     twins: tuple[KnobSetting, ...] = ()
     """Ways in which each candidate is run once more, to be compared with the plain run."""
+    elsewhere: KnobSetting | None = None
+    """Another compiler: each candidate is run there as well, for what that makes of its kernels."""
     sanitizer: str = ""
     """The compute-sanitizer tool that each candidate runs under; empty: none."""
     tell: bool = False
@@ -191,7 +193,8 @@ class Pool:
         with self._free:
             if way == PLAIN and self.script.twins and not (values or capture):
                 return self._compared(settings, lambda asked, way: self._run(request, asked, fresh, way))
-            return self._run(request, settings, fresh, way)
+            run, bare = self._run(request, settings, fresh, way), replace(settings, capture="")
+            return self._with_other(run, way, lambda other: self._run(request, bare, fresh, other))
 
     def _run(self, request: Request, settings: RunSettings, fresh: bool, way: KnobSetting) -> Run:
         return unshared(self.setup, lambda: self._run_there(request, settings, fresh, way))
@@ -221,7 +224,12 @@ class Pool:
         request, settings = self.script.request(source), self.script.settings(capture=capture, way=way, wants=wants)
         if way == PLAIN and self.script.twins and not capture:
             return self._compared(settings, lambda asked, way: self._alone(request, asked, way))
-        return self._alone(request, settings, way)
+        run, bare = self._alone(request, settings, way), replace(settings, capture="")
+        return self._with_other(run, way, lambda other: self._alone(request, bare, other))
+
+    def _with_other(self, run: Run, way: KnobSetting, ask: Callable[[KnobSetting], Run]) -> Run:
+        other = self.script.elsewhere
+        return run if other is None or way.python else twins.with_other_compiler(run, way, other, ask)
 
     def _alone(self, request: Request, settings: RunSettings, way: KnobSetting) -> Run:
         return unshared(self.setup, lambda: self._cold(request, settings, way))

@@ -45,14 +45,16 @@ class Compilation:
     printed: str = ""
     """What the compiler wrote to file descriptors 1 and 2 while this failed (MLIR diagnostics, ptxas)."""
     ir: Mapping[str, str] = field(default_factory=dict)
-    """The stages asked for in `wants`: `ttir`, `ttgir`, `llir`, `ptx`, `sass`."""
+    """The stages asked for in `wants`: `ttir`, `ttgir`, `llir`, `ptx`, `sass`, and `figures` of the cubin."""
     call: Mapping[str, Any] = field(default_factory=dict)
-    """Where the PTX is wanted, what it takes to launch it: `signature` (a type for each argument), `shared` and
-    `scratch` (bytes), `warps`, `cluster`."""
+    """Where the PTX is wanted, what it takes to launch it: `signature` (a type for each argument), `scratch`
+    (bytes), `warps`, `cluster`."""
     file: str = ""
     """In which the kernel is, where it failed."""
     generated: bool = False
     """Whether torch.compile generated the file that the kernel is in; also of a kernel that it took over."""
+    shared: int = 0
+    """Bytes of shared memory that each launch of it asks for."""
 
 
 @dataclass(frozen=True)
@@ -195,6 +197,10 @@ class Run:
     """Names of the ways that this run was compared with, and where that says something: no difference is agreement."""
     incomparable: str = ""
     """Why the comparison says nothing (the inputs differ, nothing was launched, the other run failed); else empty."""
+    elsewhere: tuple[Compilation, ...] | None = None
+    """Where `Script.elsewhere` asks for it: what the other compiler made of the same program; None: nobody asked it."""
+    elsewhere_trouble: str = ""
+    """Why that says nothing (its run was stopped, or could not be made); else empty."""
     comparison: Comparison | None = None
     """Where it was asked for: the check that fails."""
     hanging: str = ""

@@ -70,6 +70,25 @@ def compare_runs(ways: tuple[KnobSetting, ...], ask: Ask, *, scratch: str, virtu
     return replace(plain, differences=tuple(differences), compared=tuple(agreeing), incomparable="; ".join(doubts))
 
 
+def with_other_compiler(run: Run, way: KnobSetting, other: KnobSetting, ask: Callable[[KnobSetting], Run]) -> Run:
+    """The run, with what another compiler makes of the same kernels under the same knobs. It is not asked where the
+    run has no kernel of its own to compare with that."""
+    if run.trouble or not any(one.failure is None for one in run.compiles):
+        return run
+    both = replace(
+        other,
+        name=other.name if way == PLAIN else f"{other.name} {way.name}",
+        knobs=way.knobs,
+        environment={**way.environment, **other.environment},
+    )
+    seen = ask(both)
+    turned = run.turned if way == PLAIN else {way.name: 1, **run.turned}  # what needs an environment nobody counted
+    trouble = _unusable(seen, both)  # whether there was something to turn, the run itself tells
+    return replace(
+        run, turned=turned, elsewhere=seen.compiles, elsewhere_trouble="" if trouble == UNTURNED else trouble
+    )
+
+
 def _worth_repeating(ways: tuple[KnobSetting, ...], differences: list[Difference]) -> bool:
     if any(found.way.startswith(AGAIN) for found in differences):
         return False

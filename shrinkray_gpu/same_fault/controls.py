@@ -12,18 +12,20 @@ not applicable    the rest: nothing to turn, another death, a time limit, a patc
 from __future__ import annotations
 
 import enum
+import filecmp
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NoReturn
 
-from shrinkray_gpu.device import error_table
+from shrinkray_gpu.device import error_table, toolkit
 from shrinkray_gpu.errors import UsageError
 from shrinkray_gpu.oracle import speech
 from shrinkray_gpu.oracle.comparison_check import ComparisonCheck
 from shrinkray_gpu.oracle.driver_error import OUTSIDE, sticky_code
 from shrinkray_gpu.oracle.fault import FRONT_END, Fault, normalise
+from shrinkray_gpu.oracle.needs import Needs
 from shrinkray_gpu.oracle.oracle import Oracle
 from shrinkray_gpu.oracle.verdict import Verdict, lacks, shows, unclear
 from shrinkray_gpu.reduction.program import Program
@@ -133,6 +135,22 @@ def of_front_end(fault: Fault) -> tuple[Control, ...]:
     if fault.phase != "compile" or not FRONT_END.search(fault.klass):
         return ()
     return tuple(Control(cure.name, cure=cure) for cure in CURES)
+
+
+def of_compilers(needs: Needs, python: str, environment: Mapping[str, str]) -> tuple[Control, ...]:
+    """Those where two compilers are compared.
+
+    num_stages=1        no pipelining, by either
+    TRITON_PTXAS_PATH   the other release's ptxas for both, where that is another one: vanishing regressions are
+                        ptxas's. One that stays proves little, since Triton 3.9.0 does not heed the variable for sm_90
+    """
+    if needs.elsewhere is None:
+        return ()
+    names = ["num_stages=1"]
+    ours, theirs = (toolkit.find("ptxas", each, environment) for each in (python, needs.elsewhere.python))
+    if ours and theirs and not filecmp.cmp(ours, theirs, shallow=False):
+        names.append(f"TRITON_PTXAS_PATH={theirs}")
+    return tuple(_by_setting(knob_settings.parse_setting(name)) for name in names)
 
 
 def of_cuda(original: Program, gpu: bool) -> tuple[Control, ...]:

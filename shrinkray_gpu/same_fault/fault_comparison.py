@@ -29,6 +29,9 @@ class FaultComparison:
     check: str = ""
     """What both sides of the check that fails are in each accepted step; empty where nobody followed them."""
 
+    compilers: bool = False
+    """Whether the question is what two compilers make of a kernel, which has figures and is no Fault."""
+
     def summary(self, *, slips: int = 0, drifts: int = 0) -> str:
         """Why this is the same fault, and what is not known of it. `slips` and `drifts` were met and undone."""
         for one in self.repro_controls:
@@ -43,6 +46,9 @@ class FaultComparison:
             controls = f"; under controls: {passes}" if passes else ""
             doubt = f"; not known: {self.doubt}" if self.doubt else ""
             return f"same fault: by where it begins ({self.cause}){controls}{doubt}"
+        if self.original is None and self.compilers:
+            controls = f"; under controls: {passes}" if passes else ""
+            return f"same fault: by both figures, the kernel's operations and the options of its launch{controls}"
         if self.original is None:
             why = f"the oracle decides, under controls: {passes}" if passes else "the oracle alone decides"
             if self.cause:

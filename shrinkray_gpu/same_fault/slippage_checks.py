@@ -101,13 +101,16 @@ class SlippageChecks:
         doubt = causes.doubt if causes is not None else ""
         oracle = self.test.oracle
         check = oracle.comparison.kept if isinstance(oracle, SameFaultOracle) and oracle.comparison else ""
-        return FaultComparison(original, fault, difference or drift, self.controls.tried, held, cause, doubt, check)
+        two = oracle.needs.elsewhere is not None
+        apart, tried = difference or drift, self.controls.tried
+        return FaultComparison(original, fault, apart, tried, held, cause, doubt, check, two)
 
     def health(self, repro: str, comparison: FaultComparison) -> Health:
         """The healthy twin of the repro, and what else is wrong with it, where the virtual GPU tells."""
         test = self.test
         pool = test.dry.pool if test.dry is not None else test.pool
-        if pool.setup.arch is None or self.flaky or test.oracle.needs.timing or test.oracle.needs.twins:
+        needs = test.oracle.needs
+        if pool.setup.arch is None or self.flaky or needs.timing or needs.twins or needs.elsewhere:
             return Health()
 
         def trial(text: str) -> Run:

@@ -10,7 +10,7 @@ from dataclasses import replace
 from functools import partial
 
 from shrinkray_gpu import calibration
-from shrinkray_gpu.calibration.absent import is_clean
+from shrinkray_gpu.calibration.absent import is_clean, refuse
 from shrinkray_gpu.calibration.missed import FURTHER_SECONDS, further, kernels_ran, no_kernel_ran
 from shrinkray_gpu.device import gpus
 from shrinkray_gpu.judging.cold_tier import full_verdict
@@ -50,6 +50,8 @@ class Runs:
         most = 1 if sanitized else min(most, further(self.given.setup) + 1)
         self.tries[COLD] += 1
         runs, until = [self.given.cold().cold(text, capture=capture, way=way)], time.monotonic() + FURTHER_SECONDS
+        if self.given.chosen is not None:
+            refuse(self.given.chosen, runs[0], self.given.script)
         if not shows(runs[0]) and no_kernel_ran(runs[0]):
             self.say(
                 "a run ends without the fault, which may hang on what kernels write: one more, in which they are run"

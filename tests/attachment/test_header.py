@@ -17,3 +17,9 @@ def test_how_it_is_run_is_told_without_our_tool_wherever_that_can_show_it() -> N
 
 def test_what_only_our_tool_shows_is_told_with_its_command() -> None:
     assert "# Run: shrink repro.py --check --oracle hang\n" in above("shrink repro.py --check --oracle hang")
+
+
+def test_how_two_compilers_are_compared_stands_below_how_it_is_run() -> None:
+    header = Header("400 registers, 100 by Triton 3.6.0", "shrink repro.py --check", "failing.py", "run it with both")
+    rows = header.above("x = 1\n", "repro.py", versions={}, arch=90, argv=()).splitlines()
+    assert rows[rows.index("# Run: shrink repro.py --check") + 1] == "# Compare: run it with both"

@@ -9,6 +9,7 @@ import pytest
 
 from shrinkray_gpu.errors import UsageError
 from shrinkray_gpu.oracle.needs import Needs
+from shrinkray_gpu.runner.knob_settings import KnobSetting
 from shrinkray_gpu.runner.pool import Script
 from shrinkray_gpu.runner.twins import repetitions
 
@@ -19,6 +20,7 @@ ASKED = {
     "builds": frozenset({"warning"}),
     "rules": frozenset({"bounds"}),
     "twins": repetitions(2),
+    "elsewhere": KnobSetting("triton=3.6.0"),
     "sanitizer": "memcheck",
     "timing": True,
     "seconds": 3.0,

@@ -34,9 +34,9 @@ PTX = """\
 }
 """
 LAUNCH = Launch("k", "abc", (4, 2), ("bf16[8, 3] s(4, 1) +2 @4%128 #77", "i32 64", "i32 1", "float 0.5", "i32 128"))
-CALL = {"signature": ["*bf16", "i32", "constexpr", "fp32", "constexpr"], "shared": 65536, "scratch": 16, "warps": 4,
+CALL = {"signature": ["*bf16", "i32", "constexpr", "fp32", "constexpr"], "scratch": 16, "warps": 4,
         "cluster": [1, 1, 1]}  # fmt: skip
-COMPILED = Compilation("k", "abc", call=CALL)
+COMPILED = Compilation("k", "abc", call=CALL, shared=65536)
 
 
 @pytest.fixture(scope="module")

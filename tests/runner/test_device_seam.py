@@ -12,8 +12,12 @@ import pytest
 import shrinkray_gpu
 from shrinkray_gpu import device
 from shrinkray_gpu.device import architectures, seam
+from shrinkray_gpu.device.vendors import AllErrors, AllFigures
 
 PACKAGE = Path(shrinkray_gpu.__file__).parent
+VENDORS = ("shrinkray_gpu.device.nvidia", "shrinkray_gpu.device.amd.")
+AMONG_VENDORS = {"CODES"}
+"""What `device/vendors.py` asks, to know whose an error is."""
 PROTOCOLS = {member: kind.__name__ for member, kind in get_type_hints(device).items()}
 
 
@@ -26,7 +30,7 @@ def test_nobody_imports_a_vendor_s_module() -> None:
         f"{path.relative_to(PACKAGE)}:{node.lineno}"
         for path in sources()
         for node in ast.walk(ast.parse(path.read_text()))
-        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("shrinkray_gpu.device.nvidia")
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith(VENDORS)
     ]
     assert reaching == []
 
@@ -34,7 +38,9 @@ def test_nobody_imports_a_vendor_s_module() -> None:
 @pytest.mark.parametrize("member", PROTOCOLS)
 def test_what_is_handed_out_is_the_vendor_s_own(member: str) -> None:
     module = getattr(device, member)
-    assert isinstance(module, ModuleType) and module is getattr(device.vendor, member)
+    if isinstance(module, (AllErrors, AllFigures)):  # a log, or the code itself, tells whose it is
+        return
+    assert isinstance(module, ModuleType) and module in [getattr(each, member, None) for each in device.VENDORS]
 
 
 @pytest.mark.parametrize("member", PROTOCOLS)
@@ -47,7 +53,7 @@ def test_each_question_of_the_seam_is_asked_by_somebody(member: str) -> None:
         for node in ast.walk(ast.parse(path.read_text()))
         if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == member
     }
-    assert questions - used == set()
+    assert questions - used - AMONG_VENDORS == set()
 
 
 @pytest.mark.parametrize(
@@ -59,7 +65,8 @@ def test_each_question_of_the_seam_is_asked_by_somebody(member: str) -> None:
         ("sm_121", 121),
         ("sm_60", None),
         ("sm_95", None),
-        ("gfx942", None),
+        ("gfx942", 0x942),
+        ("gfx9420", None),
         ("sm_90b", None),
     ],
 )

@@ -388,6 +388,11 @@ def held(outcome: ControlOutcome, name: str = "num_stages=1") -> ControlResult:
             "same fault: by where it begins (division by zero)",
         ),
         (
+            FaultComparison(None, None, "", (), (held(ControlOutcome.PASSES),), compilers=True),
+            "same fault: by both figures, the kernel's operations and the options of its launch; under controls: "
+            "num_stages=1 passes",
+        ),
+        (
             FaultComparison(None, None, "", (), (), "division by zero", HOST),
             "same fault: by where it begins (division by zero); not known: what the host does to make the "
             "value may be gone; see that the fix of the original mends the repro",

@@ -5,4 +5,5 @@ Nothing here asks a GPU of AMD's: its debugger and its disassembler have no modu
 
 from shrinkray_gpu.device.amd import amdgcn as amdgcn
 from shrinkray_gpu.device.amd import architectures as architectures
+from shrinkray_gpu.device.amd import code_figures as code_figures
 from shrinkray_gpu.device.amd import error_table as error_table

@@ -153,7 +153,8 @@ def _check(oracle: Oracle | None) -> None:
     """Raises UsageError for a question that a run of its own does not answer."""
     if oracle is None:
         return
-    if oracle.needs.twins or oracle.needs.sanitizer or oracle.needs.text:
+    needs = oracle.needs
+    if needs.twins or needs.elsewhere or needs.sanitizer or needs.text:
         raise UsageError(f"--oracle {oracle.spec}: a sweep judges each run by itself, and this is not seen in one run")
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from shrinkray_gpu.runner.inside.vgpu import cubin
+from shrinkray_gpu.runner.inside.launches import cubin
 from tests.runner.inside.test_scripts import HEAD
 
 CHECK = """

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import json
 import os
 import re
 import subprocess
 import tempfile
 import traceback
 from typing import Any, Dict, FrozenSet, Mapping, Optional
+
+from . import cubin
 
 _LOC_LINE = re.compile(r"^#loc.*\n?", re.MULTILINE)
 _LOC = re.compile(r' ?\bloc\((?:[^()"]|"[^"]*"|\((?:[^()"]|"[^"]*"|\((?:[^()"]|"[^"]*")*\))*\))*\)')
@@ -42,11 +45,12 @@ def without_names(text: str) -> str:
 def of_kernel(kernel: Any, wants: FrozenSet[str]) -> Dict[str, Any]:
     """What its IR tells, as fields of `run.Compilation`."""
     text = kernel.asm.get("ttir") if hasattr(kernel.asm, "get") else None
+    shared = getattr(getattr(kernel, "metadata", None), "shared", 0)
+    told = {"ir": texts(kernel, wants), "call": call(kernel, wants), "shared": shared if type(shared) is int else 0}
     if not isinstance(text, str):
-        return {"ttir_key": "", "casts": [], "ir": texts(kernel, wants), "call": call(kernel, wants)}
+        return {"ttir_key": "", "casts": [], **told}
     key = hashlib.sha256(without_names(without_locations(text)).encode()).hexdigest()
-    casts = sorted(set(_CAST.findall(text)))
-    return {"ttir_key": key, "casts": casts, "ir": texts(kernel, wants), "call": call(kernel, wants)}
+    return {"ttir_key": key, "casts": sorted(set(_CAST.findall(text))), **told}
 
 
 def call(kernel: Any, wants: FrozenSet[str]) -> Dict[str, Any]:
@@ -57,7 +61,6 @@ def call(kernel: Any, wants: FrozenSet[str]) -> Dict[str, Any]:
     cluster = getattr(data, "cluster_dims", None) or (getattr(data, "num_ctas", 1), 1, 1)
     return {
         "signature": [str(kind) for kind in signature.values()],
-        "shared": int(getattr(data, "shared", 0) or 0),
         "scratch": int(getattr(data, "global_scratch_size", 0) or 0),
         "warps": int(getattr(data, "num_warps", 4)),
         "cluster": [int(each) for each in cluster],
@@ -74,16 +77,18 @@ def texts(kernel: Any, wants: FrozenSet[str]) -> Dict[str, str]:
         out["sass"] = sass(kernel.asm["cubin"])
     if "cubin" in wants and isinstance(kernel.asm.get("cubin"), bytes):
         out["cubin"] = base64.b64encode(kernel.asm["cubin"]).decode("ascii")
+    if "figures" in wants and isinstance(kernel.asm.get("cubin"), bytes):
+        out["figures"] = json.dumps(cubin.figures(kernel.asm["cubin"], kernel.metadata.name))
     return out
 
 
-def sass(cubin: bytes) -> str:
+def sass(code: bytes) -> str:
     """Disassembly by the tools that come with Triton; empty when there are none (they may be stripped from a wheel)."""
     import triton
 
     tools = os.path.join(os.path.dirname(triton.__file__), "backends", "nvidia", "bin")
     with tempfile.NamedTemporaryFile(suffix=".cubin") as f:
-        f.write(cubin)
+        f.write(code)
         f.flush()
         for command in (["nvdisasm", "-c", f.name], ["cuobjdump", "-sass", f.name]):
             try:

@@ -113,6 +113,7 @@ class LaunchLog:
             "call": {},
             "file": "",
             "generated": False,
+            "shared": 0,
         }
         self.compiles.append({"kernel": name, "options": options, **nothing, **told})
 

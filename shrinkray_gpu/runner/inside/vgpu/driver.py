@@ -9,7 +9,8 @@ import re
 from typing import Any, Callable, Dict, Sequence
 
 from ..gpu_target import gpu_target
-from . import cubin, hsaco, launcher
+from ..launches import cubin
+from . import hsaco, launcher
 from .properties import card
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Tuple
 
-from . import cubin
+from ..launches import cubin
 
 _SIZES = {0xCC: 1, 0xCD: 2, 0xCE: 4}
 """MessagePack's unsigned integers: the bytes of the number, by the byte before it. Up to 127 there is no such byte."""

@@ -1,4 +1,4 @@
-"""What ptxas says in a cubin of the registers and the local memory that a kernel takes.
+"""What ptxas says in a cubin of the registers, the local memory and the code of a kernel.
 
 A cubin is an ELF file. Its section `.nv.info` is a list of attributes; two of them hold, for a symbol, one number.
 """
@@ -18,7 +18,7 @@ def resources(cubin: bytes, name: str) -> Tuple[int, int]:
     """Registers of each thread, and bytes of its local memory (where they spill, for one). `UNKNOWN` of what is no
     cubin."""
     try:
-        sections = dict(_sections(cubin))
+        sections = {name: cubin[start : start + length] for name, start, length in _sections(cubin)}
         symbol = _symbols(sections).index(name)
         told = {kind: number for kind, of, number in _numbers(sections[".nv.info"]) if of == symbol}
         return told[_REGISTERS], told.get(_FRAME, 0)
@@ -26,7 +26,28 @@ def resources(cubin: bytes, name: str) -> Tuple[int, int]:
         return UNKNOWN
 
 
-def _sections(elf: bytes) -> Iterator[Tuple[str, bytes]]:
+def figures(cubin: bytes, name: str) -> Dict[str, int]:
+    """The same by name (`registers`, `local`), with the bytes of its `code`, and of the `shared` memory that the cubin
+    itself reserves. Empty of what is no cubin, or has no such kernel."""
+    try:
+        sizes = {section: length for section, _, length in _sections(cubin)}
+        code = sizes[".text." + name]
+    except (KeyError, ValueError, IndexError, struct.error):
+        return {}
+    registers, local = resources(cubin, name)
+    return {"registers": registers, "local": local, "code": code, "shared": sizes.get(".nv.shared." + name, 0)}
+
+
+def code(cubin: bytes) -> Dict[str, bytes]:
+    """The machine code of each kernel and function, by the name of its section; empty of what is no cubin."""
+    try:
+        return {name: cubin[at : at + size] for name, at, size in _sections(cubin) if name.startswith(".text.")}
+    except (ValueError, IndexError, struct.error):
+        return {}
+
+
+def _sections(elf: bytes) -> Iterator[Tuple[str, int, int]]:
+    """Name, place and length."""
     if elf[:4] != b"\x7fELF":
         raise ValueError("no ELF file")
     (table,) = struct.unpack_from("<Q", elf, 0x28)
@@ -34,7 +55,7 @@ def _sections(elf: bytes) -> Iterator[Tuple[str, bytes]]:
     headers = [struct.unpack_from("<I20xQQ", elf, table + n * size) for n in range(count)]
     at = headers[names][1]
     for name, start, length in headers:
-        yield elf[at + name : elf.index(b"\0", at + name)].decode(), elf[start : start + length]
+        yield elf[at + name : elf.index(b"\0", at + name)].decode(), start, length
 
 
 def _symbols(sections: Dict[str, bytes]) -> "list[str]":
@@ -53,11 +74,3 @@ def _numbers(info: bytes) -> Iterator[Tuple[int, int, int]]:
             if size == 8:
                 yield (kind, *struct.unpack_from("<II", info, at))
             at += size
-
-
-def code(cubin: bytes) -> Dict[str, bytes]:
-    """The machine code of each kernel and function, by the name of its section; empty of what is no cubin."""
-    try:
-        return {name: text for name, text in _sections(cubin) if name.startswith(".text.")}
-    except (ValueError, IndexError, struct.error):
-        return {}
