@@ -105,7 +105,7 @@ def gpu_name(file: PtxFile, arch: str, path: Path) -> str:
             raise UsageError(f"{path} names no .target: give --arch sm_90")
         return target
     number = architectures.number(arch)
-    if number is None:
+    if number is None or not architectures.name(number).startswith("sm_"):
         raise UsageError(f"--arch {arch}: ptxas knows no such architecture; name one as sm_90")
     found = re.fullmatch(r"sm_(\d+)([a-z]?)", target)
     if found is None or int(found[1]) == number:
