@@ -41,7 +41,7 @@ def test_a_fault_of_amds_backend(tmp_path: Path) -> None:
     assert said.code == 0, said.err
     assert "compile fault: TritonAMDGPUCanonicalizePointers" in said.out
     assert "under controls: no-buffer-ops passes" in said.out
-    assert "repro_crash.mlir (tritonamdgpu-canonicalize-pointers)" in said.err
+    assert "repro_crash.py.mlir (tritonamdgpu-canonicalize-pointers)" in said.err
     assert "tl.where" in (tmp_path / "repro_crash.py").read_text()
 
 

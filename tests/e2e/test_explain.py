@@ -106,7 +106,7 @@ def test_another_fault_than_the_one_asked_for(tmp_path: Path) -> None:
     [
         ((), "which file?"),
         (("missing.py",), "missing.py: cannot be read"),
-        (("failing.py", "--arch", "hopper"), "such as sm_80, sm_90 or sm_100"),
+        (("failing.py", "--arch", "hopper"), "such as sm_80, sm_90, sm_100 or gfx942"),
         (("failing.py", "--env", "nothing"), "write it as NAME=VALUE"),
         (("failing.py", "--python", "/bin/true"), "not a Python interpreter"),
         (("failing.py", "--oracle", "sanitizer:nothing"), "names no tool of compute-sanitizer"),
