@@ -13,7 +13,7 @@ from shrinkray_gpu.cells.cell import SICK, Cell, Row
 from shrinkray_gpu.corpus import environments
 from shrinkray_gpu.corpus.case import Case
 from shrinkray_gpu.corpus.expectation import CaseOutcome, Status
-from shrinkray_gpu.corpus.replayer import Replayer
+from shrinkray_gpu.corpus.replayer import IMPORTS, Replayer
 from shrinkray_gpu.corpus.sighting import Sighting
 from shrinkray_gpu.device import gpus
 from shrinkray_gpu.oracle import Answer
@@ -36,6 +36,8 @@ class ReplayPlace:
     accelerator: str = ""
     """The kind of GPU, by Ray's names: `H100`. Empty: any."""
     cwd: Path | None = None
+    imports: tuple[str, ...] = IMPORTS
+    """What its lanes begin with."""
 
     def installed(self, say: Callable[[str], None] = lambda text: None) -> ReplayPlace:
         """The same by its interpreter on this machine. Raises UsageError where the release is not to be had."""
@@ -47,7 +49,9 @@ class ReplayPlace:
     def open(self, jobs: int) -> Replayer:
         """Raises UsageError where the interpreter runs nothing, or the release is not to be had."""
         here, environment = self.installed(), dict(self.environment)
-        return Replayer(python=here.python, arch=self.arch, jobs=jobs, environment=environment, cwd=self.cwd)
+        return Replayer(
+            python=here.python, arch=self.arch, jobs=jobs, environment=environment, cwd=self.cwd, imports=self.imports
+        )
 
     def __str__(self) -> str:
         words = [f"--triton {self.triton}" * bool(self.triton), self.python, self.accelerator]

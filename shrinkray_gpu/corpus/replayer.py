@@ -7,7 +7,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -30,6 +30,8 @@ SECONDS = 120.0
 """That a run may take when the case does not say."""
 GPU_RUNS = 3
 """Runs of a case on a GPU at most, before its fault is called gone."""
+IMPORTS = ("torch", "triton")
+"""What lanes begin with, since nearly every case imports it."""
 FLAKY_RUNS = 10
 """Runs of a case that is expected to be flaky and does not say how many."""
 
@@ -37,8 +39,8 @@ FLAKY_RUNS = 10
 class Replayer:
     """The lanes in which cases are run, and the folder of what they write; all of it is gone at the end.
 
-    Thread-safe. Cases run in `cwd`; default: an empty folder. Caches are its own: what an earlier Triton compiled must
-    not be found.
+    Thread-safe. Cases run in `cwd`; default: an empty folder. `imports`: what lanes begin with. Caches are its own:
+    what an earlier Triton compiled must not be found.
     """
 
     def __init__(
@@ -49,9 +51,10 @@ class Replayer:
         jobs: int = 1,
         environment: Mapping[str, str] | None = None,
         cwd: Path | None = None,
+        imports: Sequence[str] = IMPORTS,
     ) -> None:
         check_python(python)
-        self._cwd = cwd
+        self._cwd, self._imports = cwd, tuple(imports)
         self.place = ReplayEnvironment.of(python, arch, environment or {})
         self.jobs = jobs
         self.environment = {**os.environ, **(environment or {})}
@@ -145,7 +148,7 @@ class Replayer:
             Path(self._folder.name, str(len(self._pools))),
             {**self.environment, **dict(settings)},
             python=self.place.python,
-            imports=("torch", "triton"),
+            imports=self._imports,
             own=(),
             arch=self.place.arch,
             warm=self.place.gpu,

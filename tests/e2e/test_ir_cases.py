@@ -56,7 +56,7 @@ def test_json_and_check(crash: Path) -> None:
         (("crash.ttir", "--arch", "sm_90"), 3, "without a fault"),
         (("crash.ttir", "--arch", "gfx942", "--oracle", "out of memory"), 3, "fails otherwise"),
         (("crash.ttir",), 2, "names no passes"),
-        (("crash.ttir", "--arch", "gfx9"), 2, "--arch gfx9: did you mean gfx9"),
+        (("crash.ttir", "--arch", "gfx9"), 2, "or gfx942; did you mean gfx9"),
         (("crash.ttir", "--pass", "no-such-pass"), 2, "has no pass no-such-pass"),
         (("gone.ttir", "--arch", "gfx942"), 2, "cannot read gone.ttir"),
         (("crash.ttir", "--arch", "gfx942", "--control", "num_stages=1"), 2, "--control is for programs"),

@@ -113,7 +113,7 @@ def test_words_of_a_fault_are_one_line() -> None:
         (LOOP, {"arch": "gfx942"}, NotReproduced, "goes through the passes of gfx942 without a fault"),
         (SELECT, {"arch": "sm_90"}, NotReproduced, "without a fault"),
         (SELECT, {}, UsageError, "names no passes"),
-        (SELECT, {"arch": "gfx924"}, UsageError, "gfx924: did you mean gfx942"),
+        (SELECT, {"arch": "gfx924"}, UsageError, "gfx942; did you mean gfx942"),
         (SELECT, {"arch": "sm_banana"}, UsageError, "sm_banana"),
         (SELECT, {"arch": "gfx942", "words": (plain_pattern("out of memory"),)}, NotReproduced, "fails otherwise"),
         (SELECT.replace("arith.select", "arith.selects"), {"arch": "gfx942"}, UsageError, "does not parse"),

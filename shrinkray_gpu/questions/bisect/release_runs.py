@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -11,9 +12,11 @@ from shrinkray_gpu.cells.this_machine import ThisMachine
 from shrinkray_gpu.corpus import environments
 from shrinkray_gpu.corpus.case import Case
 from shrinkray_gpu.corpus.case_cells import ReplayPlace, SightingCell
+from shrinkray_gpu.corpus.replayer import IMPORTS
 from shrinkray_gpu.corpus.sighting import Sighting
 from shrinkray_gpu.errors import UsageError
 from shrinkray_gpu.oracle import Answer, Fault
+from shrinkray_gpu.reduction.program import read_program
 
 Say = Callable[[str], None]
 OPEN = 3
@@ -78,6 +81,8 @@ class ReleaseRuns:
     def __init__(self, program: Bisected, place: ReleasePlace, say: Say) -> None:
         self.program, self.place, self._say = program, place, say
         self._machine = ThisMachine(1, places=OPEN)
+        text = read_program(program.repro).text
+        self._imports = tuple(name for name in IMPORTS if re.search(rf"\b{name}\b", text))
 
     def __enter__(self) -> ReleaseRuns:
         return self
@@ -101,7 +106,9 @@ class ReleaseRuns:
                 f"{error}. That is no answer of {self.place.package} {release}: mend it and give the same command "
                 "again, which goes on with every answer so far"
             ) from error
-        here = ReplayPlace(python, self.place.arch, tuple(sorted(environment.items())), cwd=self.place.cwd)
+        here = ReplayPlace(
+            python, self.place.arch, tuple(sorted(environment.items())), cwd=self.place.cwd, imports=self._imports
+        )
         try:
             ((_, row),) = self._machine.run([SightingCell(self.program, here)])
         except UsageError as error:
