@@ -12,7 +12,12 @@ from shrinkray_gpu.intermediate.model import count, every, types
 from tests.intermediate.conftest import Asked
 from tests.intermediate.programs import JUMPS, LAID_OUT, LOOP, SELECT
 
-CASES = sorted((Path(__file__).parents[2] / "benchmarks" / "ir_cases").glob("*.*"))
+FOLDER = Path(__file__).parents[2] / "benchmarks" / "ir_cases"
+CASES = [
+    path
+    for path in sorted(FOLDER.glob("*.*"))
+    if path.suffix != ".md" and "#triton_gpu." not in path.read_text()  # the dialect's name up to Triton 3.2
+]
 
 
 @pytest.mark.parametrize("text", [LOOP, JUMPS, LAID_OUT, SELECT], ids=["loop", "jumps", "layouts", "select"])
@@ -20,7 +25,7 @@ def test_there_and_back(asked: Asked, text: str) -> None:
     assert asked.parses(write(asked.module(text))) == asked.parses(text)
 
 
-@pytest.mark.parametrize("path", [path for path in CASES if path.suffix != ".md"], ids=lambda path: path.name)
+@pytest.mark.parametrize("path", CASES, ids=lambda path: path.name)
 def test_there_and_back_of_each_case(asked: Asked, path: Path) -> None:
     text = read_ir(path).text
     assert asked.parses(write(asked.module(text))) == asked.parses(text)
