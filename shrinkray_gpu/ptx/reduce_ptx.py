@@ -18,7 +18,7 @@ from shrinkray_gpu.ptx.operands import access
 from shrinkray_gpu.ptx.options import PtxOptions
 from shrinkray_gpu.ptx.ptx_file import PtxFile, gpu_name, read_ptx, written
 from shrinkray_gpu.ptx.ptx_text import CODE, PtxModule, count, lines_of, pretty, write
-from shrinkray_gpu.ptx.ptxas_fault import PtxasFault, fault_in, messages
+from shrinkray_gpu.ptx.ptxas_fault import KILLED, PtxasFault, fault_in, messages, was_killed
 
 Say = Callable[[str], None]
 COARSE = 24
@@ -174,6 +174,8 @@ def first_fault(module: PtxModule, trial: PtxTrial, path: Path) -> PtxasFault:
     text, keys = write(module), lines_of(module)
     run = trial.run(text, trial.options.seconds)
     name = f"ptxas {version(trial.options.ptxas)}".strip()
+    if was_killed(run.status, run.said):
+        raise UsageError(f"{KILLED} on {path}: that says nothing of the PTX. Free memory, or lower --jobs")
     fault = fault_in(run.status, run.said, keys)
     if fault is None:
         raise NotReproduced(f"{path} is assembled for {trial.arch} without a fault ({name})")
@@ -194,7 +196,9 @@ def _begin(path: Path, options: PtxOptions) -> tuple[PtxFile, PtxTrial]:
 
 def _refuted(run: PtxasRun, wanted: PtxasFault) -> str:
     """What the run shows instead; statements have no keys in it."""
-    return "" if shows_again(run, wanted) else str(fault_in(run.status, run.said, {}) or "it is assembled")
+    if shows_again(run, wanted):
+        return ""
+    return KILLED if was_killed(run.status, run.said) else str(fault_in(run.status, run.said, {}) or "it is assembled")
 
 
 def shows_again(run: PtxasRun, wanted: PtxasFault) -> bool:

@@ -152,3 +152,20 @@ def test_the_same_words_of_another_statement_are_another_fault() -> None:
     assert other is not None and not same(other, first)
     more = fault_in(255, said.replace("line 4", "line 7") + said, {4: 40, 7: 70}, like=first)
     assert more is not None and more.message == first.message and not same(more, first), "one of its own making, too"
+
+
+@pytest.mark.parametrize(
+    ("status", "said"),
+    [(-9, ""), (137, ""), (-15, ""), (-2, ""), (-1, ""), (255, "ptxas fatal   : Memory allocation failure\n")],
+)
+def test_a_ptxas_that_was_killed_has_no_fault(status: int, said: str) -> None:
+    assert fault_in(status, said, {}) is None
+
+
+def test_a_ptxas_that_is_killed_is_told_of(crash: Path, tmp_path: Path) -> None:
+    crash.write_text(CRASH.replace("rsqrt.approx.f32x2", "rsqrt.approx.f32"))
+    killed = broken_ptxas(tmp_path, "kill -KILL $$")
+    with pytest.raises(UsageError, match=re.escape("ptxas was killed (out of memory?)")):
+        reduce_ptx(crash, asked(ptxas=killed))
+    (row,) = replay_ptx(crash, {"own": killed}).rows
+    assert row.outcome == "not asked" and "killed" in row.why
