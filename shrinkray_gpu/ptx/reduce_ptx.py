@@ -79,6 +79,11 @@ class PtxTrial:
         except OSError as error:
             raise UsageError(f"cannot run {self.options.ptxas}: {error.strerror}. Name another by --ptxas") from error
 
+    def shows_words(self, run: PtxasRun) -> bool:
+        """Whether it says all words that are asked for, in an error or anywhere else."""
+        told = [run.said, *(as_told for _, as_told in messages(run.said, {}))]
+        return all(any(map(words.search, told)) for words in self.options.words)
+
 
 def reduce_ptx(
     path: Path,
@@ -108,7 +113,7 @@ def reduce_ptx(
         found = fault_in(run.status, run.said, lines_of(candidate), like=first)
         if found is None:
             return True, False
-        return found.said <= first.said, same(found, first)
+        return found.said <= first.said, same(found, first) and trial.shows_words(run)
 
     search = IrSearch(
         TextForm(write, size),
@@ -129,10 +134,10 @@ def reduce_ptx(
     text = pretty(smallest)
     if search.tally.broken:
         say(f"{search.tally.broken} changes could not be made, by a bug of shrink's own; the result is none the worse")
-    refuted = _refuted(trial.run(text, limit), first)
+    refuted = _refuted(trial.run(text, limit), first, trial)
     if refuted:  # for the sake of a line that ptxas tells
         text = write(smallest)
-        refuted = _refuted(trial.run(text, limit), first)
+        refuted = _refuted(trial.run(text, limit), first, trial)
     return PtxResult(
         text=written(
             text, trial.flags, arch=trial.arch, fault=str(first), releases=releases(text, trial.all_flags, first)
@@ -194,10 +199,10 @@ def _begin(path: Path, options: PtxOptions) -> tuple[PtxFile, PtxTrial]:
     return file, PtxTrial(options, gpu_name(file, options.arch, path), options.flags or file.flags)
 
 
-def _refuted(run: PtxasRun, wanted: PtxasFault) -> str:
+def _refuted(run: PtxasRun, wanted: PtxasFault, trial: PtxTrial) -> str:
     """What the run shows instead; statements have no keys in it."""
     if shows_again(run, wanted):
-        return ""
+        return "" if trial.shows_words(run) else f"{wanted}, without the words of --oracle"
     return KILLED if was_killed(run.status, run.said) else str(fault_in(run.status, run.said, {}) or "it is assembled")
 
 

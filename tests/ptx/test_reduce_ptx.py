@@ -169,3 +169,11 @@ def test_a_ptxas_that_is_killed_is_told_of(crash: Path, tmp_path: Path) -> None:
         reduce_ptx(crash, asked(ptxas=killed))
     (row,) = replay_ptx(crash, {"own": killed}).rows
     assert row.outcome == "not asked" and "killed" in row.why
+
+
+def test_words_that_stand_in_no_error_persist(crash: Path, tmp_path: Path) -> None:
+    """An assertion that fails in one place or in another: both end by the same signal."""
+    crash.write_text(CRASH.replace("rsqrt.approx.f32x2", "rsqrt.approx.f32"))
+    does = "grep -q st.global kernel.ptx && echo \"regalloc: Assertion 'foo' failed.\" >&2; kill -ABRT $$"
+    result = reduce_ptx(crash, asked(ptxas=broken_ptxas(tmp_path, does), words=(re.compile("'foo' failed"),)))
+    assert "st.global" in result.text and not result.refuted
