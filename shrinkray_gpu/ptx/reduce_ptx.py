@@ -140,7 +140,11 @@ def reduce_ptx(
         refuted = _refuted(trial.run(text, limit), first, trial)
     return PtxResult(
         text=written(
-            text, trial.flags, arch=trial.arch, fault=str(first), releases=releases(text, trial.all_flags, first)
+            text,
+            trial.flags,
+            arch=trial.arch,
+            fault=f"{first} in {limit:g} s" if first.kind == "no end" else str(first),
+            releases=releases(text, trial.all_flags, first),
         ),
         fault=first,
         before=count(module),

@@ -89,6 +89,8 @@ def test_a_ptxas_that_breaks(crash: Path, tmp_path: Path, does: str, fault: str)
     if "sleep" not in does:
         assert result.after == 3, result.text
     assert fault_told(ptx_in(result.text, crash)) is not None
+    if "sleep" in does:
+        assert "// Fault: no end in 1 s\n" in result.text
 
 
 def test_what_is_no_fault(crash: Path) -> None:
