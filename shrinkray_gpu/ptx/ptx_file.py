@@ -56,7 +56,7 @@ class PtxFile:
 
 
 def holds_ptx(path: Path) -> bool:
-    """Whether a file is to be taken for PTX: by its suffix, or a log with PTX in it, and no module of IR behind that."""
+    """Whether a file is to be taken for PTX: by its suffix, or a log with PTX in it and no module of IR behind."""
     if path.suffix.lower() == SUFFIX:
         return True
     if path.suffix.lower() not in _LOGS:

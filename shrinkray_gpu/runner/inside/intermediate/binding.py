@@ -17,7 +17,7 @@ from . import module_text
 ANY = re.compile(r"^any\((.*)\)$", re.S)
 _NESTED = re.compile(r"^([\w.]+)\((.*)\)$", re.S)
 _PASS = re.compile(r"^([\w.-]+)(?:\{(.*)\})?$", re.S)
-_PIPELINE = re.compile(r'pipeline: "((?:[^"\\\\]|\\\\.)*)"')
+_PIPELINE = re.compile(r'pipeline: "((?:[^"\\]|\\.)*)"')
 _ARGUMENT = re.compile(r"arg\d+: ([^,)]+)")
 _FIRST: dict[str, Any] = {"str": "cuda:90", "bool": False, "int": 4}
 _SECOND: dict[str, Any] = {"str": "cuda:80", "bool": True, "int": 8}
