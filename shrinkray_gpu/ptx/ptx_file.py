@@ -14,6 +14,8 @@ from shrinkray_gpu.intermediate.ir_file import last_module
 from shrinkray_gpu.ptx.ptx_text import NotPtx, PtxModule, read
 
 SUFFIX = ".ptx"
+_RESULT = "// ptxas -arch="
+"""How a result begins, whatever its name."""
 _LOGS = (".log", ".txt", ".out", ".err")
 _BEGIN = re.compile(r"^[ \t]*\.version[ \t]+\d+\.\d+", re.M)
 _TARGET = re.compile(r"^[ \t]*\.target[ \t]+(\w+)", re.M)
@@ -56,14 +58,18 @@ class PtxFile:
 
 
 def holds_ptx(path: Path) -> bool:
-    """Whether a file is to be taken for PTX: by its suffix, or a log with PTX in it and no module of IR behind."""
+    """Whether a file is to be taken for PTX: by its suffix, a result by how it begins, or a log with PTX in it and no
+    module of IR behind."""
     if path.suffix.lower() == SUFFIX:
         return True
-    if path.suffix.lower() not in _LOGS:
+    is_log = path.suffix.lower() in _LOGS
+    if not is_log and not path.is_file():
         return False
     try:
-        with open(path, encoding="utf-8", errors="replace") as file:
-            text = file.read(_SNIFFED)
+        with open(path, encoding="utf-8-sig", errors="replace") as file:
+            text = file.read(_SNIFFED if is_log else len(_RESULT))
+            if not is_log:
+                return text == _RESULT
     except OSError:
         return False
     begins = [each.start() for each in _BEGIN.finditer(text)]
@@ -73,11 +79,9 @@ def holds_ptx(path: Path) -> bool:
 def read_ptx(path: Path) -> PtxFile:
     """The PTX in a file; of a log the last. Raises UsageError where it cannot be read or holds none."""
     try:
-        whole = path.read_text(encoding="utf-8")
+        whole = path.read_text(encoding="utf-8-sig", errors="replace")
     except OSError as error:
         raise UsageError(f"cannot read {path}: {error.strerror}") from error
-    except UnicodeDecodeError as error:
-        raise UsageError(f"{path} is no text: its byte {error.start} is not UTF-8. Give PTX, not a cubin") from error
     return ptx_in(whole, path)
 
 
@@ -85,7 +89,7 @@ def ptx_in(whole: str, path: Path) -> PtxFile:
     """The same of the text of a file, which `path` names in messages."""
     begins = list(_BEGIN.finditer(whole))
     if not begins:
-        raise UsageError(f"{path} holds no PTX: no line begins with .version. Give the .ptx that ptxas fails on")
+        raise UsageError(f"{path} holds no PTX: no line begins with .version. Give the text that ptxas fails on")
     start = begins[-1].start()
     end = _RULE.search(whole, start)
     above = _comments_above(whole[:start])

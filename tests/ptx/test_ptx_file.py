@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from shrinkray_gpu.ptx.ptx_file import gpu_name, holds_ptx, ptx_in, written
+from shrinkray_gpu.ptx.ptx_file import gpu_name, holds_ptx, ptx_in, read_ptx, written
 from shrinkray_gpu.ptx.ptx_replay import fault_told, replay_ptx
 
 RULE = "=" * 64
@@ -61,3 +61,9 @@ def test_a_ptxas_without_an_end_has_the_time_of_the_head(tmp_path: Path) -> None
     assert fault is not None and str(fault) == "no end"
     found = replay_ptx(path, {"slow": slow})
     assert found.as_told and found.rows[0].outcome == "fails"
+
+
+def test_other_bytes_and_a_byte_order_mark(tmp_path: Path) -> None:
+    (marked := tmp_path / "a.ptx").write_text(PTX.format("a"), encoding="utf-8-sig")
+    (latin := tmp_path / "a.log").write_bytes("für\n".encode("latin-1") + PTX.format("a").encode())
+    assert read_ptx(marked).target == read_ptx(latin).target == "sm_90a" and holds_ptx(latin)
