@@ -45,7 +45,7 @@ def files(dossier: Dossier, scrub: Scrubber) -> dict[str, bytes]:
     texts.update({**dossier.reproducers, **dossier.as_ir})
     texts[f"{stem}_launch.py"] = driver_launcher(dossier, f"{stem}.ptx")
     if beside := ptx_beside(dossier.told):
-        texts[f"smallest_{beside.name}"] = beside.text
+        texts[beside.name] = beside.text
     texts["experiments.tsv"] = experiments(dossier)
     if dossier.told.get("releases"):
         texts[RELEASES] = json.dumps(dossier.told["releases"], indent=1) + "\n"

@@ -10,7 +10,7 @@ import importlib.util
 import re
 import shlex
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from shrinkray_gpu.attachment import header
 from shrinkray_gpu.attachment.dossier import Dossier
@@ -19,10 +19,13 @@ from shrinkray_gpu.attachment.experiments import MEANING, NOT_TRIED, Experiment,
 from shrinkray_gpu.attachment.markdown import Markdown, cell, code, fenced, prose
 from shrinkray_gpu.attachment.ptx_beside import ptx_beside
 from shrinkray_gpu.attachment.symptom import exact_error, symptom, title
-from shrinkray_gpu.device import disassembly
+from shrinkray_gpu.device import architectures, disassembly
 from shrinkray_gpu.device.instruction import Instruction
 from shrinkray_gpu.evidence.scrubbing import Scrubber
 from shrinkray_gpu.same_fault.controls import ControlOutcome
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
 
 LABELS = {
     "verdict": "Whose",
@@ -40,6 +43,11 @@ SHORT = 8
 
 def text(dossier: Dossier, scrub: Scrubber) -> str:
     """The issue, whole. What it tells is scrubbed first and made Markdown last."""
+    return _spaced(templates(scrub).get_template("ISSUE.md.j2").render(facts(dossier, scrub)))
+
+
+def templates(scrub: Scrubber) -> Environment:
+    """Those of the issue, with what they call."""
     from jinja2 import Environment, PackageLoader, StrictUndefined  # each start of the tool would wait for it
 
     environment = Environment(
@@ -55,8 +63,8 @@ def text(dossier: Dossier, scrub: Scrubber) -> str:
     for made_of in (fenced, code, cell):
         environment.filters[made_of.__name__] = _filter(made_of, scrub)
     environment.filters["shell"] = shlex.quote
-    made = environment.get_template("ISSUE.md.j2").render(facts(dossier, scrub))
-    return _spaced(made)
+    environment.filters["architecture"] = lambda number: Markdown(architectures.name(number))
+    return environment
 
 
 def _filter(made_of: Callable[..., str], scrub: Scrubber) -> Callable[..., Markdown]:

@@ -77,11 +77,20 @@ def may_have(command: click.Command) -> bool:
 
 def taken() -> set[str]:
     """The parameters of the command at work that have their values from there."""
+    return _from(ParameterSource.DEFAULT_MAP)
+
+
+def typed() -> set[str]:
+    """Those whose values stand on the command line."""
+    return _from(ParameterSource.COMMANDLINE)
+
+
+def _from(source: ParameterSource) -> set[str]:
     context = click.get_current_context()
     # `shrink check` hands its parameters on.
     typed = context if context.parent is None or isinstance(context.parent.command, click.Group) else context.parent
     names = (each.name or "" for each in context.command.params)
-    return {name for name in names if typed.get_parameter_source(name) is ParameterSource.DEFAULT_MAP}
+    return {name for name in names if typed.get_parameter_source(name) is source}
 
 
 def find(folder: Path) -> ProjectSettings | None:

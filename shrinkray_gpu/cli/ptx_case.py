@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Any
 
 import click
 
+from shrinkray_gpu.cli import project_settings
 from shrinkray_gpu.cli.compiler_case import OF_CORPORA, OF_PROGRAMS, Say, asked_words, reduce_file, refuse
 from shrinkray_gpu.cli.interrupt import Interrupt
 from shrinkray_gpu.cli.screen import Screen
@@ -20,6 +22,7 @@ from shrinkray_gpu.errors import UsageError
 from shrinkray_gpu.evidence.ptxas import own_ptxas
 from shrinkray_gpu.intermediate.search import IrTally
 from shrinkray_gpu.ptx.options import PtxOptions
+from shrinkray_gpu.ptx.ptx_file import gpu_name, read_ptx
 from shrinkray_gpu.ptx.ptx_replay import SECONDS, replay_ptx
 from shrinkray_gpu.ptx.ptxas_fault import PtxasFault
 from shrinkray_gpu.ptx.reduce_ptx import PtxResult, check_ptx, reduce_ptx
@@ -63,7 +66,7 @@ class PtxReduction:
         click.echo(f"  fault: {result.fault} (ptxas {result.release})")
         click.echo(f"  {tally.tries} tries, {share}, in {result.seconds:.1f} s; seen again in a fresh process")
         click.echo(f"  saved: {os.path.relpath(output)}")
-        click.echo(f"  shows the fault: shrink replay {os.path.relpath(output)}")
+        click.echo(f"  shows the fault: {shlex.join(['shrink', 'replay', os.path.relpath(output)])}")
 
 
 def reduce_case(
@@ -80,7 +83,7 @@ def replay_case(file: Path, given: Mapping[str, Any]) -> int:
     if len(given["pythons"]) > 1:
         raise UsageError("a ptxas belongs to one interpreter: give --python once, and releases by --ptxas")
     python = chosen_python(next(iter(given["pythons"]), None), file, say)
-    arch = given["arch"] or ""
+    arch = _arch(file, given)
     tools = _tools(given["ptxas"], python, {**os.environ, **settings(given["env"])}, arch, say)
     found = replay_ptx(file, tools, arch=arch, seconds=SECONDS)
     say.close()
@@ -98,11 +101,12 @@ def _asked(file: Path, args: Sequence[str], given: Mapping[str, Any], say: Say) 
     if wrong := next((word for word in args if not word.startswith("-")), ""):
         raise UsageError(f"{wrong}: behind PTX stand options of ptxas only, as `-- -O1 -maxrregcount=64`")
     python = chosen_python(given["python"], file, say)
-    tools = _tools(given["ptxas"], python, {**os.environ, **settings(given["env"])}, given["arch"] or "", say)
+    arch = _arch(file, given)
+    tools = _tools(given["ptxas"], python, {**os.environ, **settings(given["env"])}, arch, say)
     (_, first), *others = tools.items()
     options = PtxOptions(
         ptxas=first,
-        arch=given["arch"] or "",
+        arch=arch,
         flags=tuple(args),
         words=asked_words(given, "PTX", say),
         jobs=given["jobs"] or cores.usable(),
@@ -111,6 +115,19 @@ def _asked(file: Path, args: Sequence[str], given: Mapping[str, Any], say: Say) 
         **({} if given["max_time"] is None else {"max_time": given["max_time"]}),
     )
     return PtxReduction(file, options, dict(others))
+
+
+def _arch(file: Path, given: Mapping[str, Any]) -> str:
+    """`--arch`. What the environment or the project says counts where the file names none, and can be assembled so."""
+    arch = given["arch"] or ""
+    if not arch or "arch" in project_settings.typed():
+        return arch
+    try:
+        ptx = read_ptx(file)
+        gpu_name(ptx, arch, file)
+    except UsageError:
+        return ""
+    return "" if ptx.arch else arch
 
 
 def _tools(asked: str | None, python: str, environment: Mapping[str, str], arch: str, say: Say) -> dict[str, Path]:

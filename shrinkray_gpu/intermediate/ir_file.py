@@ -52,7 +52,12 @@ def holds_ir(path: Path) -> bool:
             text = file.read(_SNIFFED)
     except OSError:
         return False
-    return bool(_MODULE.search(text) and _FUNCTION.search(text))
+    return last_module(text) >= 0
+
+
+def last_module(text: str) -> int:
+    """Where the last module of Triton's IR begins in a text; -1 where it holds none."""
+    return max((each.start() for each in _MODULE.finditer(text)), default=-1) if _FUNCTION.search(text) else -1
 
 
 def read_ir(path: Path, passes: tuple[PassCall, ...] = ()) -> IrFile:

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import re
 import tempfile
+import time
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 from shrinkray_gpu.calibration import Plan
 from shrinkray_gpu.corpus import environments
 from shrinkray_gpu.device import architectures
-from shrinkray_gpu.errors import NotReproduced
+from shrinkray_gpu.errors import NotReproduced, UsageError
 from shrinkray_gpu.evidence.ptxas import own_ptxas
 from shrinkray_gpu.options import Options, Say
 from shrinkray_gpu.oracle.fault import Fault
 from shrinkray_gpu.ptx.options import PtxOptions
 from shrinkray_gpu.ptx.ptx_file import ptx_in
 from shrinkray_gpu.ptx.ptx_replay import fault_told
-from shrinkray_gpu.ptx.ptxas_fault import fault_in
+from shrinkray_gpu.ptx.ptxas_fault import PtxasFault, fault_in
 from shrinkray_gpu.ptx.reduce_ptx import anywhere, check_ptx, reduce_ptx
 from shrinkray_gpu.ptx.release_table import head_lines
 from shrinkray_gpu.runner import cores
@@ -32,9 +34,17 @@ def is_of_ptxas(fault: Fault) -> bool:
     return fault.phase == "compile" and "ptxas" in fault.klass.lower()
 
 
-def write_ptx(text: str, plan: Plan, place: Path, options: Options, *, seconds: float, say: Say) -> None:
-    """Write the reduced PTX, where ptxas fails on that of `text` in the words in which the program fails. Raises
-    NotReproduced, and UsageError where it cannot be asked."""
+_OF_SEARCH = 0.75
+"""Of the time, for the search; what is left is for the table of releases."""
+_SHORTEST = 2.0
+"""Seconds that must be left for a release to be asked."""
+
+
+def write_ptx(
+    text: str, plan: Plan, place: Path, options: Options, *, seconds: float, say: Say, stop: Callable[[], bool]
+) -> None:
+    """Write the reduced PTX, where ptxas fails on that of `text` in the words in which the program fails. `seconds`: of
+    search and table of releases together. Raises NotReproduced, and UsageError where it cannot be asked."""
     setup = plan.pool.setup
     ptx, run = _unfinished(text, plan.pool)
     if not ptx:
@@ -49,7 +59,8 @@ def write_ptx(text: str, plan: Plan, place: Path, options: Options, *, seconds: 
         ptxas=tool,
         arch=architectures.name(options.arch) if options.arch else "",
         jobs=cores.usable(),
-        max_time=min(seconds, options.max_time or seconds),
+        seconds=seconds,
+        max_time=min(seconds * _OF_SEARCH, options.max_time or seconds),
     )
     with tempfile.TemporaryDirectory(dir=setup.scratch, ignore_cleanup_errors=True) as folder:
         whole = Path(folder, "kernel.ptx")
@@ -58,13 +69,13 @@ def write_ptx(text: str, plan: Plan, place: Path, options: Options, *, seconds: 
         told = fault_in(255, said, {}, like=anywhere(fault))
         if told is None or told.message != anywhere(fault).message:
             raise NotReproduced(f"ptxas fails otherwise ({fault})")
-        tools = {"": tool, **environments.ptxas_at_hand()}
+        tools = [tool, *environments.ptxas_at_hand().values()]
+        until = time.monotonic() + seconds
         result = reduce_ptx(
             whole,
             asked,
-            releases=lambda small, flags, of: head_lines(
-                tools.values(), small, flags, seconds=asked.seconds, wanted=of
-            ),
+            stop=stop,
+            releases=lambda small, flags, of: lines_in_time(tools, small, flags, of, until=until, stop=stop),
         )
         if result.refuted:
             raise NotReproduced(result.refuted)
@@ -72,9 +83,34 @@ def write_ptx(text: str, plan: Plan, place: Path, options: Options, *, seconds: 
     say(f"the same fault as PTX, {result.before} instructions to {result.after}: {place.name} (ptxas {result.release})")
 
 
+def lines_in_time(
+    tools: Iterable[Path],
+    text: str,
+    flags: Sequence[str],
+    wanted: PtxasFault,
+    *,
+    until: float,
+    stop: Callable[[], bool],
+) -> list[str]:
+    """A line for each ptxas that answers before `until`, of the monotonic clock. One that was cut short tells
+    nothing."""
+    lines: dict[str, None] = {}
+    for tool in tools:
+        left = until - time.monotonic()
+        if stop() or left < _SHORTEST:
+            break
+        told = head_lines([tool], text, flags, seconds=left, wanted=wanted)
+        if wanted.kind == "no end" or time.monotonic() < until:
+            lines |= dict.fromkeys(told)
+    return list(lines)
+
+
 def is_our_ptx(text: str, place: Path) -> bool:
     """Whether a reduction wrote it."""
-    return ".version" in text and fault_told(ptx_in(text, place)) is not None
+    try:
+        return fault_told(ptx_in(text, place)) is not None
+    except UsageError:  # there is no PTX in it
+        return False
 
 
 def _unfinished(text: str, pool: Pool) -> tuple[str, Run]:

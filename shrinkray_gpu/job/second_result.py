@@ -28,7 +28,7 @@ from shrinkray_gpu.oracle.fault import Fault
 from shrinkray_gpu.runner.run import Run
 
 SECONDS = 60.0
-"""Of search."""
+"""Of search, and of PTX also of the table of releases."""
 
 
 def write_second_result(
@@ -44,7 +44,7 @@ def write_second_result(
             as_ptx.unlink()
         fault = Fault.of(plan.reference)
         if fault is not None and is_of_ptxas(fault) and end.final.stands and not stop():
-            return _write_ptx(end.final.text, plan, as_ptx, options, say)
+            return _write_ptx(end.final.text, plan, as_ptx, options, say, stop)
         if fault is not None and fault.phase == "compile" and end.final.stands and not stop():
             _write(end.final.text, plan, place, options, say, stop)
     except NotReproduced:
@@ -53,11 +53,13 @@ def write_second_result(
         say(f"no {place.name}, the same fault as IR: {error or type(error).__name__}")
 
 
-def _write_ptx(text: str, plan: Plan, place: Path, options: Options, say: Say) -> None:
+def _write_ptx(
+    text: str, plan: Plan, place: Path, options: Options, say: Say, stop: Callable[[], bool]
+) -> None:
     if place.exists():
         return say(f"no {place.name}, the same fault as PTX: there is a file of that name which is not ours")
     try:
-        write_ptx(text, plan, place, options, seconds=SECONDS, say=say)
+        write_ptx(text, plan, place, options, seconds=SECONDS, say=say, stop=stop)
     except Exception as error:  # whatever it is: the repro is there
         say(f"no {place.name}, the same fault as PTX: {error or type(error).__name__}")
 

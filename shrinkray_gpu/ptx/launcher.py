@@ -6,10 +6,12 @@ launch that differs from Triton's would be evidence of something else.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Sequence
 from pathlib import Path
 
+from shrinkray_gpu.ptx.driver_launch import packed
 from shrinkray_gpu.ptx.ptx_text import FUNCTION, NotPtx, read
 from shrinkray_gpu.runner.run import Compilation, Launch
 
@@ -50,7 +52,7 @@ def launcher(launch: Launch, compiled: Compilation, ptx: str, file: str) -> str:
     wrong = [index for index, each in enumerate(arguments) if _PARAMETER.get(str(each[0]), 64) != bits[index]]
     if len(arguments) > len(bits) or wrong:
         raise NoLauncher("the PTX has other parameters than the launch has arguments")
-    lines = "\n".join(f"    {each!r}," for each in arguments)
+    lines = "\n".join(f"    {_written(each)}," for each in arguments)
     recipe = (
         f"# recipe: begin\nFILE = {file!r}\nKERNEL = {launch.kernel!r}\nGRID = {grid!r}\nBLOCK = ({threads}, 1, 1)\n"
         f"SHARED = {compiled.shared}  # bytes of dynamic shared memory\n"
@@ -77,7 +79,22 @@ def _argument(kind: str, told: str) -> tuple[object, ...]:
     if scalar not in _SIZES or number is None:
         raise NoLauncher(f"an argument of type {kind} is none that a recipe can say: {told}")
     value = {"True": "1", "False": "0"}.get(number[1], number[1])
-    return scalar, float(value) if scalar.startswith(("f", "bf")) else int(value)
+    return scalar, _finite_as(scalar, float(value)) if scalar.startswith(("f", "bf")) else int(value)
+
+
+def _finite_as(kind: str, value: float) -> float:
+    """The value, or an infinity where the type has no such number."""
+    try:
+        packed(kind, value)
+    except OverflowError:
+        return math.copysign(math.inf, value)
+    return value
+
+
+def _written(argument: tuple[object, ...]) -> str:
+    """In Python, which has no literal of infinity and of NaN."""
+    strange = any(isinstance(each, float) and not math.isfinite(each) for each in argument)
+    return f'({argument[0]!r}, float("{argument[1]}"))' if strange else repr(argument)
 
 
 def _last(shape: Sequence[int], strides: Sequence[int]) -> int:

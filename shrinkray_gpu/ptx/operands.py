@@ -25,6 +25,8 @@ class PtxAccess:
 
     reads: frozenset[str]
     writes: frozenset[str]
+    keeps: frozenset[str] = frozenset()
+    """Of those that it writes, those whose value before matters: under a guard, and of an accumulator."""
 
 
 @lru_cache(maxsize=200_000)
@@ -52,7 +54,9 @@ def access(text: str) -> PtxAccess:
     if has_result(opcode, operands):
         writes = set(NAME.findall(operands[0]))
         operands = operands[1:]
-    return PtxAccess(frozenset(NAME.findall(" ".join([guard.lstrip("@!"), *operands]))), frozenset(writes))
+    keeps = writes if guard or opcode.startswith("wgmma.mma_async") else ()
+    reads = NAME.findall(" ".join([guard.lstrip("@!"), *operands]))
+    return PtxAccess(frozenset(reads), frozenset(writes), frozenset(keeps))
 
 
 def has_result(opcode: str, operands: tuple[str, ...]) -> bool:

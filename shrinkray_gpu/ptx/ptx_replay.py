@@ -29,11 +29,12 @@ class ReplayedPtx:
 
 
 def replay_ptx(path: Path, tools: Mapping[str, Path], *, arch: str = "", seconds: float = SECONDS) -> ReplayedPtx:
-    """Each of the tools on a file. Raises UsageError for a file without PTX, and a tool that does not start."""
+    """Each of the tools on a file, for as long as the file tells, or `seconds`. Raises UsageError for a file without
+    PTX, and a tool that does not start."""
     file = read_ptx(path)
     flags = (f"--gpu-name={gpu_name(file, arch, path)}", *file.flags)
     wanted = fault_told(file)
-    rows = [row(tool, file.text, flags, seconds=seconds, wanted=wanted) for tool in tools.values()]
+    rows = [row(tool, file.text, flags, seconds=file.seconds or seconds, wanted=wanted) for tool in tools.values()]
     return ReplayedPtx(tuple(rows), wanted is not None)
 
 

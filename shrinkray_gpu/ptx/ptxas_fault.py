@@ -12,6 +12,9 @@ _ECHO = re.compile(r"Ptx assembly aborted due to errors")
 """What it says of any error, behind the words that tell why."""
 _REGISTER = re.compile(r"%[A-Za-z_]\w*")
 _NUMBER = re.compile(r"\b(?:0x[0-9a-f]+|\d+)\b")
+_KILLERS = (signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+_NO_MEMORY = re.compile(r"^ptxas .*Memory allocation failure", re.M)
+KILLED = "ptxas was killed (out of memory?)"
 _VERSION = re.compile(r"Unsupported \.version|is not defined for option 'gpu-name'")
 """What it says of PTX, or of a target, that is newer or older than it knows."""
 
@@ -56,12 +59,17 @@ def messages(said: str, keys: Mapping[int, int]) -> list[tuple[PtxasMessage, str
     ]
 
 
+def was_killed(status: int | None, said: str) -> bool:
+    """Whether the machine, or somebody, ended it: that tells nothing of the text."""
+    return _signal(status) in _KILLERS or bool(status) and bool(_NO_MEMORY.search(said))
+
+
 def fault_in(
     status: int | None, said: str, keys: Mapping[int, int], like: PtxasFault | None = None
 ) -> PtxasFault | None:
     """The fault of a run that ended so, `None` for a run whose time was over. Known by the message of `like` where it
-    has that one, else by the first; None for a run without a fault."""
-    if status == 0:
+    has that one, else by the first; None for a run without a fault, and for one that was killed."""
+    if status == 0 or was_killed(status, said):
         return None
     told = [message for message, _ in messages(said, keys)]
     kind = _kind(status, bool(told))
@@ -73,10 +81,14 @@ def fault_in(
 def _kind(status: int | None, told: bool) -> str:
     if status is None:
         return "no end"
-    number = -status if status < 0 else status - 128  # a shell that wraps ptxas counts from 128
-    if number in signal.Signals.__members__.values():
-        return f"signal {signal.Signals(number).name}"
+    if (died := _signal(status)) is not None:
+        return f"signal {died.name}"
     return "error" if told else f"exit status {status}"
+
+
+def _signal(status: int | None) -> signal.Signals | None:
+    number = 0 if status is None else -status if status < 0 else status - 128  # a shell around ptxas counts from 128
+    return signal.Signals(number) if number in signal.Signals.__members__.values() else None
 
 
 def _loose(words: str) -> str:

@@ -18,7 +18,7 @@ from shrinkray_gpu.ptx.operands import access
 from shrinkray_gpu.ptx.options import PtxOptions
 from shrinkray_gpu.ptx.ptx_file import PtxFile, gpu_name, read_ptx, written
 from shrinkray_gpu.ptx.ptx_text import CODE, PtxModule, count, lines_of, pretty, write
-from shrinkray_gpu.ptx.ptxas_fault import PtxasFault, fault_in, messages
+from shrinkray_gpu.ptx.ptxas_fault import KILLED, PtxasFault, fault_in, messages, was_killed
 
 Say = Callable[[str], None]
 COARSE = 24
@@ -79,6 +79,11 @@ class PtxTrial:
         except OSError as error:
             raise UsageError(f"cannot run {self.options.ptxas}: {error.strerror}. Name another by --ptxas") from error
 
+    def shows_words(self, run: PtxasRun) -> bool:
+        """Whether it says all words that are asked for, in an error or anywhere else."""
+        told = [run.said, *(as_told for _, as_told in messages(run.said, {}))]
+        return all(any(map(words.search, told)) for words in self.options.words)
+
 
 def reduce_ptx(
     path: Path,
@@ -108,7 +113,7 @@ def reduce_ptx(
         found = fault_in(run.status, run.said, lines_of(candidate), like=first)
         if found is None:
             return True, False
-        return found.said <= first.said, same(found, first)
+        return found.said <= first.said, same(found, first) and trial.shows_words(run)
 
     search = IrSearch(
         TextForm(write, size),
@@ -129,13 +134,17 @@ def reduce_ptx(
     text = pretty(smallest)
     if search.tally.broken:
         say(f"{search.tally.broken} changes could not be made, by a bug of shrink's own; the result is none the worse")
-    refuted = _refuted(trial.run(text, limit), first)
+    refuted = _refuted(trial.run(text, limit), first, trial)
     if refuted:  # for the sake of a line that ptxas tells
         text = write(smallest)
-        refuted = _refuted(trial.run(text, limit), first)
+        refuted = _refuted(trial.run(text, limit), first, trial)
     return PtxResult(
         text=written(
-            text, trial.flags, arch=trial.arch, fault=str(first), releases=releases(text, trial.all_flags, first)
+            text,
+            trial.flags,
+            arch=trial.arch,
+            fault=f"{first} in {limit:g} s" if first.kind == "no end" else str(first),
+            releases=releases(text, trial.all_flags, first),
         ),
         fault=first,
         before=count(module),
@@ -174,6 +183,8 @@ def first_fault(module: PtxModule, trial: PtxTrial, path: Path) -> PtxasFault:
     text, keys = write(module), lines_of(module)
     run = trial.run(text, trial.options.seconds)
     name = f"ptxas {version(trial.options.ptxas)}".strip()
+    if was_killed(run.status, run.said):
+        raise UsageError(f"{KILLED} on {path}: that says nothing of the PTX. Free memory, or lower --jobs")
     fault = fault_in(run.status, run.said, keys)
     if fault is None:
         raise NotReproduced(f"{path} is assembled for {trial.arch} without a fault ({name})")
@@ -192,9 +203,11 @@ def _begin(path: Path, options: PtxOptions) -> tuple[PtxFile, PtxTrial]:
     return file, PtxTrial(options, gpu_name(file, options.arch, path), options.flags or file.flags)
 
 
-def _refuted(run: PtxasRun, wanted: PtxasFault) -> str:
+def _refuted(run: PtxasRun, wanted: PtxasFault, trial: PtxTrial) -> str:
     """What the run shows instead; statements have no keys in it."""
-    return "" if shows_again(run, wanted) else str(fault_in(run.status, run.said, {}) or "it is assembled")
+    if shows_again(run, wanted):
+        return "" if trial.shows_words(run) else f"{wanted}, without the words of --oracle"
+    return KILLED if was_killed(run.status, run.said) else str(fault_in(run.status, run.said, {}) or "it is assembled")
 
 
 def shows_again(run: PtxasRun, wanted: PtxasFault) -> bool:

@@ -11,7 +11,7 @@ from typing import Any
 
 from shrinkray_gpu.errors import UsageError
 from shrinkray_gpu.evidence.ptxas import PtxasRun, run_ptxas, usages, version
-from shrinkray_gpu.ptx.ptxas_fault import PtxasFault, fault_in
+from shrinkray_gpu.ptx.ptxas_fault import KILLED, PtxasFault, fault_in, was_killed
 from shrinkray_gpu.ptx.reduce_ptx import anywhere
 from shrinkray_gpu.runner.inside.launches.cubin import code
 
@@ -74,6 +74,8 @@ def row(tool: Path, text: str, flags: Sequence[str], *, seconds: float, wanted: 
     if (found := _KNOWN_VERSION.search(done.said)) and (wanted is None or ".version" not in str(wanted)):
         as_version = found[2]
         done = run(_HEADER.sub(rf"\g<1>{as_version}", text, count=1))
+    if was_killed(done.status, done.said):
+        return ReleaseRow(release, UNFIT, KILLED, as_version=as_version)
     fault = fault_in(done.status, done.said, {}, like=wanted)
     if fault is None:
         return replace(_code(release, done), as_version=as_version)

@@ -49,6 +49,15 @@ def test_a_file_that_ptxas_refuses(crash: Path) -> None:
     assert healthy.code == 0 and row["outcome"] == "passes" and row["code"] > 100 and not row["spills"]
 
 
+def test_a_result_of_any_name_is_replayed_and_the_environment_names_another_gpu(
+    crash: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SHRINK_ARCH", "sm_80")
+    said = shrink("crash.ptx", "--ptxas", str(tool()), "--output", "my result", cwd=crash)
+    assert said.code == 0 and "shrink replay 'my result'" in said.out, said.err
+    assert shrink("replay", "my result", "--ptxas", str(tool()), cwd=crash).code == 0
+
+
 @pytest.mark.parametrize(
     ("words", "code", "message"),
     [

@@ -92,3 +92,10 @@ def test_an_unknown_pass_is_one_line(asked: Asked) -> None:
         asked.compiler.table.step(PassCall("tritongpu-coalesc"), "")
     with pytest.raises(UsageError, match="takes a number"):
         asked.compiler.table.step(PassCall("tritongpu-pipeline", {"num-stages": "many"}), "")
+
+
+def test_a_pipeline_with_quotes_in_it_is_found() -> None:
+    from shrinkray_gpu.runner.inside.intermediate.binding import pipeline_in
+
+    assert pipeline_in(r'pipeline: "builtin.module(x{a=\"q r\" b=1})",') == 'builtin.module(x{a="q r" b=1})'
+    assert pipeline_in("module {}") == ""

@@ -86,3 +86,45 @@ def test_ptxas_still_takes_each_single_change(family: Family[PtxModule]) -> None
         text = write(family.apply(start, [item]))
         run = run_ptxas(tool(), text, ["--gpu-name=sm_90a"], seconds=60)
         assert run.status == 0, f"{item}\n{run.said}\n{text}"
+
+
+TWO = """\
+.version 8.0
+.target sm_90a
+.address_size 64
+.visible .entry a()
+{
+.reg .b32 %r<3>;
+mov.b32 %r1, 4;
+st.global.b32 [0], %r1;
+}
+.visible .entry b()
+{
+.reg .b32 %r<3>;
+mov.b32 %r1, 5;
+st.global.b32 [0], %r1;
+}
+"""
+
+
+def test_a_register_of_another_function_is_another() -> None:
+    module = read(TWO)
+    text = write(statements.apply(module, [each.key for each in module if each.text == "mov.b32 %r1, 5"]))
+    assert ".visible .entry b(.param .b32 in_r1)" in text and "ld.param.b32 %r1, [in_r1];" in text
+
+
+@pytest.mark.parametrize(
+    "reader", ["@%p1 ld.global.b32 {%r1}, [0]", "wgmma.mma_async.sync.aligned.m64n8k8.f32.tf32 {%r1}, %rd1, %rd2"]
+)
+def test_what_is_written_in_part_needs_its_first_value(reader: str) -> None:
+    declared = ".reg .pred %p<2>;\n.reg .b64 %rd<3>;\n"
+    module = read(TWO.replace("st.global.b32 [0], %r1", reader).replace(".reg .b32", declared + ".reg .b32"))
+    (first,) = [each.key for each in module if each.text == "mov.b32 %r1, 5"]
+    assert "ld.param.b32 %r1, [in_r1];" in write(statements.apply(module, [first]))
+
+
+def test_an_accumulator_keeps_what_was_computed_for_it() -> None:
+    wgmma = "wgmma.mma_async.sync.aligned.m64n8k8.f32.tf32 {%r1}, 1, 2;\nst.global.b32 [0], %r1"
+    module = read(TWO.replace("st.global.b32 [0], %r1", wgmma))
+    stores = [each.key for each in module if each.text.startswith("st.")]
+    assert write(slices.apply(module, stores)).count("mov.b32 %r1") == 2

@@ -133,3 +133,11 @@ def test_a_launch_of_triton_has_a_script(tmp_path: Path) -> None:
     assert "('buffer', 400, 8, 'f32'),\n    ('buffer', 400, 0, 'f32'),\n    ('i32', 98),\n    ('f32', 0.5),\n" in text
     (tmp_path / "launch.py").write_text(text)
     compile(text, "launch.py", "exec")
+
+
+@pytest.mark.parametrize(("number", "value"), [("-inf", "-inf"), ("nan", "nan"), ("1e39", "inf"), ("-1e39", "-inf")])
+def test_numbers_that_python_has_no_literal_of(number: str, value: str) -> None:
+    args = (*LAUNCH.args[:3], f"float {number}", LAUNCH.args[4])
+    text = launcher(Launch("k", "abc", (4, 2), args), COMPILED, PTX, "repro.ptx")
+    assert f"('f32', float(\"{value}\")),\n" in text
+    exec(compile(text, "launch.py", "exec"), {"__name__": "launch", "__file__": "launch.py"})

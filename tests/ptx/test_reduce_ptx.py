@@ -89,6 +89,8 @@ def test_a_ptxas_that_breaks(crash: Path, tmp_path: Path, does: str, fault: str)
     if "sleep" not in does:
         assert result.after == 3, result.text
     assert fault_told(ptx_in(result.text, crash)) is not None
+    if "sleep" in does:
+        assert "// Fault: no end in 1 s\n" in result.text
 
 
 def test_what_is_no_fault(crash: Path) -> None:
@@ -152,3 +154,28 @@ def test_the_same_words_of_another_statement_are_another_fault() -> None:
     assert other is not None and not same(other, first)
     more = fault_in(255, said.replace("line 4", "line 7") + said, {4: 40, 7: 70}, like=first)
     assert more is not None and more.message == first.message and not same(more, first), "one of its own making, too"
+
+
+@pytest.mark.parametrize(
+    ("status", "said"),
+    [(-9, ""), (137, ""), (-15, ""), (-2, ""), (-1, ""), (255, "ptxas fatal   : Memory allocation failure\n")],
+)
+def test_a_ptxas_that_was_killed_has_no_fault(status: int, said: str) -> None:
+    assert fault_in(status, said, {}) is None
+
+
+def test_a_ptxas_that_is_killed_is_told_of(crash: Path, tmp_path: Path) -> None:
+    crash.write_text(CRASH.replace("rsqrt.approx.f32x2", "rsqrt.approx.f32"))
+    killed = broken_ptxas(tmp_path, "kill -KILL $$")
+    with pytest.raises(UsageError, match=re.escape("ptxas was killed (out of memory?)")):
+        reduce_ptx(crash, asked(ptxas=killed))
+    (row,) = replay_ptx(crash, {"own": killed}).rows
+    assert row.outcome == "not asked" and "killed" in row.why
+
+
+def test_words_that_stand_in_no_error_persist(crash: Path, tmp_path: Path) -> None:
+    """An assertion that fails in one place or in another: both end by the same signal."""
+    crash.write_text(CRASH.replace("rsqrt.approx.f32x2", "rsqrt.approx.f32"))
+    does = "grep -q st.global kernel.ptx && echo \"regalloc: Assertion 'foo' failed.\" >&2; kill -ABRT $$"
+    result = reduce_ptx(crash, asked(ptxas=broken_ptxas(tmp_path, does), words=(re.compile("'foo' failed"),)))
+    assert "st.global" in result.text and not result.refuted

@@ -30,9 +30,9 @@ def apply(module: PtxModule, chosen: Sequence[int]) -> PtxModule:
 
 def without_unread(before: PtxModule, after: PtxModule) -> PtxModule:
     """Without computations whose results somebody read `before`, and nobody does `after` the change."""
-    was_read = _read(before)
+    was_read = _read(before) | _kept(before)
     while True:
-        read = _read(after)
+        read = _read(after) | _kept(after)
         kept = [each for each in after if not _is_unread(each, read, was_read)]
         if len(kept) == len(after.statements):
             return after
@@ -53,6 +53,12 @@ def _is_pure(text: str) -> bool:
 
 def _read(module: PtxModule) -> frozenset[str]:
     return frozenset().union(*(access(each.text).reads for each in module if each.kind == CODE))
+
+
+def _kept(module: PtxModule) -> frozenset[str]:
+    """What instructions that stay add to: under a guard, or as an accumulator."""
+    code = [each for each in module if each.kind == CODE and not _is_pure(each.text)]
+    return frozenset().union(*(access(each.text).keeps for each in code))
 
 
 FAMILY = Family("slices", find, apply)

@@ -27,11 +27,11 @@ def find(module: PtxModule) -> Iterator[int]:
 def apply(module: PtxModule, chosen: Sequence[int]) -> PtxModule:
     gone = set(chosen)
     kinds = registers(module)
-    before = _unwritten(module.statements, kinds)
+    before = _unwritten(module, module.statements, kinds)
     while True:
         kept = [each for each in module if each.key not in gone]
         needed = _labels_read(kept, [each for each in module if each.key in gone])
-        missing = _unwritten(kept, kinds) - before
+        missing = {read[:2] for read in _unwritten(module, kept, kinds) - before}
         if not needed and not missing:
             return module.with_statements(kept)
         loads, stay = _loads(module, gone, missing, kinds)
@@ -46,16 +46,26 @@ def is_load(statement: PtxStatement) -> bool:
     return statement.kind == CODE and not guard and opcode.startswith("ld.param.") and len(operands) == 2
 
 
-def _unwritten(statements: Sequence[PtxStatement], kinds: Mapping[str, str]) -> set[str]:
-    """Registers that are read, in the order of the text, before anything wrote them."""
-    written: set[str] = set()
-    found: set[str] = set()
+def _unwritten(
+    module: PtxModule, statements: Sequence[PtxStatement], kinds: Mapping[str, str]
+) -> set[tuple[int, str, bool]]:
+    """Registers, each with its function's key, that are read in the order of the text before anything wrote them; and
+    whether what reads one is what writes it: under a guard, or as an accumulator."""
+    written: set[tuple[int, str]] = set()
+    found: set[tuple[int, str, bool]] = set()
     for each in statements:
         if each.kind == CODE:
-            one = access(each.text)
-            found |= {name for name in one.reads - written if name in kinds}
-            written |= one.writes
+            one, function = access(each.text), _function(module, each)
+            for names_read, kept in ((one.reads, False), (one.keeps, True)):
+                new = {name for name in names_read if name in kinds and (function, name) not in written}
+                found |= {(function, name, kept) for name in new}
+            written |= {(function, name) for name in one.writes}
     return found
+
+
+def _function(module: PtxModule, statement: PtxStatement) -> int:
+    function = module.function_of.get(statement.key)
+    return function.key if function is not None else 0
 
 
 def _labels_read(kept: Sequence[PtxStatement], gone: Sequence[PtxStatement]) -> set[int]:
@@ -65,15 +75,18 @@ def _labels_read(kept: Sequence[PtxStatement], gone: Sequence[PtxStatement]) -> 
 
 
 def _loads(
-    module: PtxModule, gone: set[int], missing: set[str], kinds: Mapping[str, str]
+    module: PtxModule, gone: set[int], missing: set[tuple[int, str]], kinds: Mapping[str, str]
 ) -> tuple[dict[int, list[str]], set[int]]:
     """Registers to load in the place of statements that go, and statements that must stay for what they make."""
     loads: dict[int, list[str]] = {}
     stay: set[int] = set()
     left = set(missing)
     for each in module:
-        if each.key in gone and each.kind == CODE and (made := access(each.text).writes & left):
-            left -= made
+        if each.key not in gone or each.kind != CODE:
+            continue
+        of = _function(module, each)
+        if made := {name for name in access(each.text).writes if (of, name) in left}:
+            left -= {(of, name) for name in made}
             function = module.function_of.get(each.key)
             simple = function is not None and function.is_entry and all(kinds[name] in _LOADED for name in made)
             if simple and not is_load(each):

@@ -17,7 +17,7 @@ from . import module_text
 ANY = re.compile(r"^any\((.*)\)$", re.S)
 _NESTED = re.compile(r"^([\w.]+)\((.*)\)$", re.S)
 _PASS = re.compile(r"^([\w.-]+)(?:\{(.*)\})?$", re.S)
-_PIPELINE = re.compile(r'pipeline: "((?:[^"\\\\]|\\\\.)*)"')
+_PIPELINE = re.compile(r'pipeline: "((?:[^"\\]|\\.)*)"')
 _ARGUMENT = re.compile(r"arg\d+: ([^,)]+)")
 _FIRST: dict[str, Any] = {"str": "cuda:90", "bool": False, "int": 4}
 _SECOND: dict[str, Any] = {"str": "cuda:80", "bool": True, "int": 8}
@@ -103,10 +103,14 @@ def _reproduced(lib: Any, ctx: Any, manager: Any) -> str:
         os.waitpid(pid, 0)
         try:
             with open(written, encoding="utf-8") as file:
-                found = _PIPELINE.search(file.read())
+                return pipeline_in(file.read())
         except OSError:
             return ""
-    # The anchor is the module here, and anything in what later releases say.
+
+
+def pipeline_in(reproducer: str) -> str:
+    """The pipeline that a reproducer names; empty where it names none. Its anchor is the module, or anything."""
+    found = _PIPELINE.search(reproducer)
     return found[1].replace('\\"', '"') if found else ""
 
 
