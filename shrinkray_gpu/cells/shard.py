@@ -43,6 +43,6 @@ class Shard:
         return f"{self.index}/{self.count}"
 
 
-def digest(cells: Sequence[Cell[Any]]) -> str:
-    """Of the list: shards of different lists do not belong together."""
-    return hashlib.sha256("\n".join(cell.name for cell in cells).encode()).hexdigest()[:16]
+def digest(asked: Sequence[str]) -> str:
+    """Of what the cells of a list ask: shards of different lists do not belong together."""
+    return hashlib.sha256("\n".join(asked).encode()).hexdigest()[:16]

@@ -139,7 +139,8 @@ def _replay(corpus: Path, given: dict[str, Any], words: tuple[str, ...]) -> int:
             click.echo("\n".join(map(str, steps)))
         return 0
     place = ReplayPlace(arch=arch, environment=tuple(sorted(environment.items())))
-    places = [replace(place, python=python) for python in pythons]
+    typed = tuple(dict.fromkeys(given["pythons"])) or ("",)
+    places = [replace(place, python=python, typed=each) for python, each in zip(pythons, typed, strict=True)]
     places = [replace(each, triton=version) for each in places for version in tritons or ("",)]
     places = [replace(each, accelerator=kind) for each in places for kind in given["accelerators"] or ("",)]
     every = [CaseCell(case, each, given["runs"]) for each in places for case in cases(corpus, given["names"])]

@@ -38,6 +38,8 @@ class ReplayPlace:
     cwd: Path | None = None
     imports: tuple[str, ...] = IMPORTS
     """What its lanes begin with."""
+    typed: str | None = None
+    """The interpreter as the user names it, which may lie elsewhere on another machine. None: as `python` has it."""
 
     def installed(self, say: Callable[[str], None] = lambda text: None) -> ReplayPlace:
         """The same by its interpreter on this machine. Raises UsageError where the release is not to be had."""
@@ -54,7 +56,8 @@ class ReplayPlace:
         )
 
     def __str__(self) -> str:
-        words = [f"--triton {self.triton}" * bool(self.triton), self.python, self.accelerator]
+        python = self.python if self.typed is None else self.typed
+        words = [f"--triton {self.triton}" * bool(self.triton), python, self.accelerator]
         return ", ".join(filter(None, words)) or "its interpreter"
 
 
@@ -105,6 +108,12 @@ class CaseCell(_OfCase):
 
     runs: int | None = None
     """Instead of what the case asks for."""
+
+    @property
+    def asked(self) -> str:
+        """All that is asked; the same on each machine that is given the same command."""
+        where = self.where
+        return repr((self.case.name, str(where), where.arch, where.environment, self.runs))
 
     def run(self, lanes: Replayer) -> Row:
         outcome = lanes.outcome(self.case, self.runs)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,10 @@ from shrinkray_gpu.corpus.replay_tables import OutcomeMatrix
 from shrinkray_gpu.corpus.schema import nearest
 from shrinkray_gpu.errors import UsageError
 
+_Types = Mapping[str, type | tuple[type, ...]]
+_OF_SHARD: _Types = {"number": str, "cells": int, "list": str, "place": str, "column": int}
+_OF_ROW: _Types = {"status": str, "why": str, "shown": int, "runs": int, "seconds": (int, float)}
+
 
 @dataclass(frozen=True)
 class _Column:
@@ -30,6 +34,11 @@ class _Column:
     shard: Mapping[str, Any]
     """Empty where it is a whole one."""
 
+    @property
+    def gpu(self) -> str:
+        """That of a whole replay. Machines that share one are told apart below its table."""
+        return "" if self.shard else self.versions.get("gpu", "")
+
 
 def shard_json(
     shard: Shard, every: Sequence[CaseCell], cells: Sequence[CaseCell], outcomes: Sequence[CaseOutcome]
@@ -39,7 +48,7 @@ def shard_json(
     told: dict[str, Any] = replay_tables.to_json(by_environment(cells, outcomes))
     for column, place in zip(told.values(), dict.fromkeys(cell.place for cell in cells), strict=True):
         column["shard"] = {
-            "number": str(shard), "cells": len(every), "list": digest(every),
+            "number": str(shard), "cells": len(every), "list": digest([cell.asked for cell in every]),
             "place": str(place), "column": places.index(place),
         }  # fmt: skip
     return told
@@ -51,11 +60,17 @@ def merged(files: Sequence[Path], cases: Sequence[Case]) -> OutcomeMatrix:
     columns = [column for file in files for column in _columns(file)]
     _check_shards([column for column in columns if column.shard])
     columns.sort(key=lambda column: column.shard.get("column", 0))
+    gpus: dict[str, set[str]] = {}
+    for column in columns:
+        gpus.setdefault(column.name, set()).add(column.gpu)
     found: dict[tuple[str, str], dict[str, CaseOutcome]] = {}
     known = {case.name: case for case in cases}
     for column in columns:
         place = column.shard.get("place", "")
-        outcomes = found.setdefault((column.name.removesuffix(f" ({place})"), place), {})
+        title = column.name.removesuffix(f" ({place})")
+        if column.gpu and len(gpus[column.name]) > 1:
+            title += f", {column.gpu}"
+        outcomes = found.setdefault((title, place), {})
         for name, row in column.cases.items():
             if name not in known:
                 raise UsageError(
@@ -65,7 +80,10 @@ def merged(files: Sequence[Path], cases: Sequence[Case]) -> OutcomeMatrix:
             if name in outcomes:
                 raise UsageError(f"{column.file}: {name} with {column.name} stands in another file, too: leave one out")
             where = {"environment": column.name, "versions": column.versions}
-            outcomes[name] = CaseOutcome.of(known[name], {**row, **where})
+            try:
+                outcomes[name] = CaseOutcome.of(known[name], {**row, **where})
+            except (ValueError, AttributeError, KeyError, TypeError) as error:
+                raise _strange(column.file) from error
     matrix: dict[str, list[CaseOutcome]] = {}
     for (name, place), outcomes in found.items():
         in_order = [outcomes[case.name] for case in cases if case.name in outcomes]
@@ -85,7 +103,7 @@ def _check_shards(columns: Sequence[_Column]) -> None:
         if not same or _of(column).count != _of(first).count:
             raise UsageError(
                 f"{column.file} is a shard of another replay than {first.file}: give each the same corpus, --case, "
-                "--triton and --python"
+                "--triton, --python, --arch, --env, --accelerator and --runs"
             )
     total, count = first.shard["cells"], _of(first).count
     there = {_of(column).index for column in columns}
@@ -99,12 +117,31 @@ def _of(column: _Column) -> Shard:
     return Shard.parse(column.shard["number"])
 
 
-def _columns(file: Path) -> Iterator[_Column]:
+def _columns(file: Path) -> list[_Column]:
     try:
         told = json.loads(file.read_text(encoding="utf-8"))
-        for name, one in told.items():
-            yield _Column(file, name, one["versions"], one["cases"], one.get("shard", {}))
+        columns = [
+            _Column(file, name, one["versions"], one["cases"], one.get("shard", {})) for name, one in told.items()
+        ]
+        whole = all(map(_is_whole, columns))
     except OSError as error:
         raise UsageError(f"{file}: cannot be read ({error.strerror})") from error
-    except (ValueError, AttributeError, KeyError, TypeError) as error:
-        raise UsageError(f"{file} is not what shrink replay --json prints") from error
+    except (ValueError, AttributeError, KeyError, TypeError, RecursionError, UsageError) as error:
+        raise _strange(file) from error
+    if not whole:
+        raise _strange(file)
+    return columns
+
+
+def _strange(file: Path) -> UsageError:
+    return UsageError(f"{file} is not what shrink replay --json prints: name what it wrote")
+
+
+def _is_whole(column: _Column) -> bool:
+    """Whether all is there, and of its type, that is read later. Raises what reading it raises where it is not."""
+    shard, rows = column.shard, column.cases.values()
+    if shard or not isinstance(shard, dict):
+        _of(column)
+    told = [*((row, _OF_ROW) for row in rows), *([(shard, _OF_SHARD)] if shard else [])]
+    named = all(isinstance(value, str) for value in column.versions.values())
+    return named and all(isinstance(one[key], kind) for one, kinds in told for key, kind in kinds.items())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -92,6 +93,63 @@ def test_what_does_not_belong_together(tmp_path: Path, cases: list[Case]) -> Non
     (tmp_path / "empty.json").write_text("{}")
     with pytest.raises(UsageError, match="these files hold no outcome"):
         merged([tmp_path / "empty.json"], cases)
+
+
+@pytest.mark.parametrize("other", [{"arch": 100}, {"environment": (("A", "1"),)}, {"runs": 3}, {"accelerator": "A100"}])
+def test_each_machine_must_be_asked_the_same(tmp_path: Path, cases: list[Case], other: dict[str, Any]) -> None:
+    first = files(tmp_path, every(cases), 2)
+    (tmp_path / "other").mkdir()
+    runs = other.get("runs")
+    places = PLACES if runs else [replace(place, **other) for place in PLACES]
+    second = files(tmp_path / "other", [replace(cell, runs=runs) for cell in every(cases, places)], 2)
+    with pytest.raises(UsageError, match="other/shard2.json is a shard of another replay"):
+        merged([first[0], second[1]], cases)
+
+
+def test_the_interpreter_may_lie_elsewhere_on_each_machine(tmp_path: Path, cases: list[Case]) -> None:
+    paths = []
+    for index, python in enumerate(("/usr/bin/python3", "/opt/python3")):
+        (tmp_path / str(index)).mkdir()
+        places = [replace(place, python=python, typed="python3") for place in PLACES]
+        shards = files(tmp_path / str(index), every(cases, places), 3)
+        paths += shards[1:] if index else shards[:1]
+    found = merged(paths, cases)
+    assert {name: len(column) for name, column in found.items()} == {"triton 3.6.0": 5, "triton 3.9.0": 5}
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [{"cases": []}, {"cases": {"a": {}}}, {"cases": {"a": None}}, {"shard": None}, {"versions": []}, {"shard": []}]
+    + [{"shard": {"number": number, "cells": 5}} for number in ("1/2", "5/2", 3)],
+)
+def test_a_file_that_is_damaged_is_named(tmp_path: Path, cases: list[Case], damage: dict[str, Any]) -> None:
+    [path] = files(tmp_path, every(cases, PLACES[:1]), 1)
+    told = json.loads(path.read_text())
+    told["triton 3.6.0"] |= damage
+    path.write_text(json.dumps(told))
+    with pytest.raises(UsageError, match="shard1.json is not what shrink replay --json prints"):
+        merged([path], cases)
+
+
+@pytest.mark.parametrize("damage", [{"status": "zzz"}, {"seconds": "1"}, {"fault": 3}, {"why": None}])
+def test_a_row_that_is_damaged_is_told_by_its_file(tmp_path: Path, cases: list[Case], damage: dict[str, Any]) -> None:
+    [path] = files(tmp_path, every(cases, PLACES[:1]), 1)
+    told = json.loads(path.read_text())
+    told["triton 3.6.0"]["cases"]["a"] |= damage
+    path.write_text(json.dumps(told))
+    with pytest.raises(UsageError, match="shard1.json is not what shrink replay --json prints"):
+        merged([path], cases)
+
+
+def test_one_triton_on_two_gpus_is_two_columns(tmp_path: Path, cases: list[Case]) -> None:
+    paths, cells = [], every(cases, PLACES[:1])
+    for gpu in ("H100", "A100"):
+        paths.append(tmp_path / f"{gpu}.json")
+        whole = by_environment(cells, [seen(cell, gpu) for cell in cells])
+        paths[-1].write_text(json.dumps(replay_tables.to_json(whole)))
+    assert list(merged(paths, cases)) == ["triton 3.6.0, H100", "triton 3.6.0, A100"]
+    with pytest.raises(UsageError, match="stands in another file, too"):
+        merged([paths[0], paths[0]], cases)
 
 
 def test_whole_replays_of_several_machines_are_columns_too(tmp_path: Path, cases: list[Case]) -> None:
