@@ -32,7 +32,7 @@ from shrinkray_gpu.corpus.case_cells import CaseCell, ReplayPlace
 from shrinkray_gpu.corpus.expectation import CaseOutcome
 from shrinkray_gpu.corpus.replay import by_environment, outcomes_of
 from shrinkray_gpu.corpus.shared_replay import merged, shard_json
-from shrinkray_gpu.errors import UsageError
+from shrinkray_gpu.errors import SickDevice, UsageError
 from shrinkray_gpu.runner.interpreter import interpreter_path
 from shrinkray_gpu.runner.sandbox import SandboxPlaces
 
@@ -150,13 +150,19 @@ def _replay(corpus: Path, given: dict[str, Any], words: tuple[str, ...]) -> int:
         run = [replace(cell, where=here[cell.where]) for cell in cells]
     else:
         run = cells
+    found: dict[int, CaseOutcome] = {}
+    sick: SickDevice | None = None
     with closing(engines.engine_of(given, say)) as engine:
-        outcomes = outcomes_of(run, engine, done=tell)
+        try:
+            outcomes_of(run, engine, done=tell, found=found)
+        except SickDevice as error:
+            sick = error
     say.close()
+    outcomes = [found.get(index) or cell.not_run("the GPU is sick") for index, cell in enumerate(cells)]
     matrix = by_environment(cells, outcomes)
     if shard and given["as_json"]:
         print_answer(shard_json(shard, every, cells, outcomes))
-    return _answer(matrix, given, part=shard is not None)
+    return _answer(matrix, given, part=shard is not None, sick=sick)
 
 
 def _merge(paths: tuple[Path, ...], given: Mapping[str, Any]) -> int:
@@ -168,8 +174,14 @@ def _merge(paths: tuple[Path, ...], given: Mapping[str, Any]) -> int:
     return _answer(merged(files, cases(folders[0] if folders else CORPUS)), given)
 
 
-def _answer(matrix: replay_tables.OutcomeMatrix, given: Mapping[str, Any], *, part: bool = False) -> int:
-    """Tell and write all of it. `part`: of a shard, whose JSON is told already."""
+def _answer(
+    matrix: replay_tables.OutcomeMatrix,
+    given: Mapping[str, Any],
+    *,
+    part: bool = False,
+    sick: SickDevice | None = None,
+) -> int:
+    """Tell and write all of it. `part`: of a shard, whose JSON is told already. Raises `sick`, which ended it early."""
     if not given["as_json"]:
         click.echo(replay_tables.table(matrix))
         click.echo(f"\n{replay_tables.summary(matrix)}")
@@ -177,11 +189,13 @@ def _answer(matrix: replay_tables.OutcomeMatrix, given: Mapping[str, Any], *, pa
         print_answer(replay_tables.to_json(matrix))
     _write(given["junit"], replay_tables.junit, matrix)
     _write(given["html"], replay_tables.html, matrix)
-    if not part and replay_tables.nothing_ran(matrix):
+    if not (part or sick) and replay_tables.nothing_ran(matrix):
         raise UsageError("not one case can run here, so nothing was checked; each says above what it lacks")
     changed = replay_tables.changes(matrix)
-    if not given["as_json"]:
+    if not given["as_json"] and (changed or not sick):
         click.echo("\n".join(["not as expected:", *changed] if changed else ["all is as expected"]))
+    if sick:
+        raise sick
     return 1 if changed else 0
 
 

@@ -123,6 +123,10 @@ class CaseCell(_OfCase):
     def lost(self, why: str) -> Row:
         return CaseOutcome(Status.BROKEN, why, case=self.case, environment=str(self.where), versions={}).to_row()
 
+    def not_run(self, why: str) -> CaseOutcome:
+        """Its outcome where nobody came to run it."""
+        return CaseOutcome(Status.CANNOT, f"not run: {why}", case=self.case, environment=str(self.where), versions={})
+
 
 @dataclass(frozen=True)
 class SightingCell(_OfCase):

@@ -61,12 +61,14 @@ def outcomes_of(
     *,
     done: Callable[[CaseOutcome], None] = lambda outcome: None,
     hear: Hear = nobody,
+    found: dict[int, CaseOutcome] | None = None,
 ) -> list[CaseOutcome]:
-    """Run the cells. Outcomes in their order; `done` and `hear` are told of each as it comes."""
+    """Run the cells. Outcomes in their order; `done` and `hear` are told of each as it comes, and `found` has those
+    that are there, by their cells' indices, where a SickDevice ends it."""
     # Cases with an environment wait for a worker of their own: the others need not, and come after them.
     order = sorted(range(len(cells)), key=lambda index: not cells[index].case.environment)
     order.sort(key=lambda index: [cell.place for cell in cells].index(cells[index].place))
-    found: dict[int, CaseOutcome] = {}
+    found = {} if found is None else found
     for at, row in engine.run([cells[index] for index in order]):
         outcome = CaseOutcome.of(cells[order[at]].case, row)
         found[order[at]] = outcome

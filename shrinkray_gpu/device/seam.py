@@ -53,7 +53,8 @@ class Gpus(Protocol):
         """Of the first GPU, in GiB; 0 where nobody tells."""
 
     def trouble(self) -> str:
-        """Why a healthy program fails on the first GPU, in a process of its own; empty: it does well."""
+        """Why a healthy program fails on the first GPU, in a process of its own; empty: it does well, or
+        there is no room for it."""
 
 
 class CoreDumps(Protocol):

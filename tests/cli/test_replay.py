@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -9,8 +10,12 @@ from pathlib import Path
 
 import pytest
 
+from shrinkray_gpu.cells.cell import SICK, Row
 from shrinkray_gpu.cli.main import main
-from tests.corpus.making import LOOKUP, write
+from shrinkray_gpu.corpus.case_cells import CaseCell
+from shrinkray_gpu.corpus.expectation import Status
+from shrinkray_gpu.corpus.replayer import Replayer
+from tests.corpus.making import LOOKUP, outcome, write
 
 
 @dataclass(frozen=True)
@@ -144,3 +149,23 @@ def test_what_corpus_refuses(shrink: Shrink, words: list[str], told: str) -> Non
 def test_corpus_alone_says_what_it_can_do(shrink: Shrink) -> None:
     said = shrink("corpus")
     assert said.code == 0 and all(word in said.out for word in ("add", "list", "show"))
+
+
+def test_what_was_seen_before_a_gpu_fell_sick_is_written(
+    shrink: Shrink, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def seen(cell: CaseCell, lanes: Replayer) -> Row:
+        row = outcome(cell.case, Status.FAULTS).to_row()
+        return {**row, SICK: "cuInit gives error 999"} if cell.case.name == "second" else row
+
+    for name in ("first", "second", "third"):
+        write(tmp_path / "corpus", name)
+    monkeypatch.setattr(CaseCell, "run", seen)
+    said = shrink("replay", "--jobs", "1", "--junit", "it.xml")
+    assert (said.code, "cuInit gives error 999" in said.err) == (2, True)
+    assert "first   faults" in said.out and "- third: not run: the GPU is sick" in said.out
+    assert "all is as expected" not in said.out and "- first" not in said.out
+    assert (tmp_path / "it.xml").read_text().count("not run: the GPU is sick") == 2
+    told = json.loads(shrink("replay", "--jobs", "1", "--json").out)
+    [cases] = [column["cases"] for column in told.values()]
+    assert [row["status"] for row in cases.values()] == ["still faults", "cannot run here", "cannot run here"]

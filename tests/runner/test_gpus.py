@@ -109,6 +109,8 @@ int cuMemcpyDtoH_v2(void *host, unsigned long long memory, size_t size) { memset
     [
         (0, 7, ""),
         (700, 7, "cuCtxSynchronize gives error 700"),
+        (2, 7, ""),  # it has no memory left
+        (46, 7, ""),  # it is in exclusive mode, and another's
         (0, 8, "memory does not hold what is written to it"),
         (None, None, "the driver cannot be loaded"),
     ],
