@@ -6,6 +6,7 @@ import codecs
 import re
 import xml.etree.ElementTree as xml
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from shrinkray_gpu.errors import UsageError
@@ -25,30 +26,32 @@ _RAISED = re.compile(r"^E {3}(.*)$", re.MULTILINE)
 _RULE = re.compile(r"^={3,} .* ={3,}$", re.MULTILINE)
 
 
+@dataclass
+class ReadReports:
+    """What files tell."""
+
+    failures: list[ReportedFailure] = field(default_factory=list)
+    junit: bool = False
+    """Whether one is a junit.xml, also without a failure: then nothing is wrong with what was named."""
+
+
 def _nowhere(words: str) -> None:
     pass
 
 
-def read_all(paths: Sequence[Path], root: Path, say: Callable[[str], None] = _nowhere) -> list[ReportedFailure]:
+def read_all(paths: Sequence[Path], root: Path, say: Callable[[str], None] = _nowhere) -> ReadReports:
     """Of each file, and of each file in a folder: by its contents junit.xml, a capsule or a log. Tests are looked for
     below `root`. Raises UsageError for what cannot be read; in a folder, that is told and left out."""
-    found: list[ReportedFailure] = []
+    found = ReadReports()
     for path in paths:
         for file in _files(path):
             try:
-                found += list(_read(file, root, alone=file == path))
+                _read(file, root, found, alone=file == path)
             except UsageError as error:
                 if file == path:
                     raise
                 say(f"left out: {error}")
     return found
-
-
-def tells_of_tests(path: Path) -> bool:
-    """Whether there is a junit.xml, also one without a failure: then nothing is wrong with what was named. For paths
-    that `read_all` read."""
-    heads = (file.open("rb").read(4096) for file in _files(path))
-    return any(re.search(rb"<testsuites?\b", head) for head in heads)
 
 
 def _files(path: Path) -> list[Path]:
@@ -58,7 +61,7 @@ def _files(path: Path) -> list[Path]:
     return files
 
 
-def _read(file: Path, root: Path, *, alone: bool) -> Iterator[ReportedFailure]:
+def _read(file: Path, root: Path, found: ReadReports, *, alone: bool) -> None:
     try:
         if file.stat().st_size > LARGEST:
             raise UsageError(f"{file} has more than {LARGEST >> 20} MiB: cut out the part with the failures")
@@ -68,21 +71,26 @@ def _read(file: Path, root: Path, *, alone: bool) -> Iterator[ReportedFailure]:
     data = data.removeprefix(codecs.BOM_UTF8)
     head = data[:4096].lstrip()
     if head.startswith(b"<"):
-        yield from _junit(file, data, root)
+        suites = _suites(file, data)
+        found.failures += _junit(file, suites, root)
+        found.junit = found.junit or suites.tag in ("testsuite", "testsuites")
     elif head.startswith(b"{") and b'"capsule"' in data:
-        yield _capsule(file)
+        found.failures.append(_capsule(file))
     elif b"\0" in head:
         if alone:
             raise UsageError(f"{file} is neither text nor a capsule: name junit.xml, logs, or a folder of capsules")
     else:
-        yield from _log(file, data.decode("utf-8", "replace"), root)
+        found.failures += _log(file, data.decode("utf-8", "replace"), root)
 
 
-def _junit(file: Path, data: bytes, root: Path) -> Iterator[ReportedFailure]:
+def _suites(file: Path, data: bytes) -> xml.Element:
     try:
-        suites = xml.fromstring(data)
+        return xml.fromstring(data)
     except xml.ParseError as error:
         raise UsageError(f"{file} is no XML ({error}): was it cut short? Write it once more") from error
+
+
+def _junit(file: Path, suites: xml.Element, root: Path) -> Iterator[ReportedFailure]:
     for case in suites.iter("testcase"):
         for failed in case:
             if failed.tag in ("failure", "error"):

@@ -56,6 +56,9 @@ def run_session(
         if any(each["event"] == OVER for each in told[before:]) or not running:
             break
         died = _ending(done.returncode)
+        if any(each["event"] == DIED and each["node"] == running for each in told):
+            say(f"pytest {died} in {running} once more: it does not leave out what it ran, so no new one goes on")
+            break
         say(f"pytest {died} in {running}: a new one goes on with the tests after it")
         end = {"event": DIED, "node": running, "exit": done.returncode, "text": done.stderr[-_LAST:]}
         with open(record, "ab") as file:
@@ -82,7 +85,10 @@ def _running(told: Sequence[Mapping[str, Any]]) -> str:
 
 
 def _ending(code: int) -> str:
-    return f"died of {signal.Signals(-code).name}" if code < 0 else f"ended with exit code {code}"
+    if code >= 0:
+        return f"ended with exit code {code}"
+    names = {int(each): each.name for each in signal.Signals}
+    return f"died of {names.get(-code, f'signal {-code}')}"  # most real-time signals have no name
 
 
 def _failures(record: Path, place: TriagePlace) -> Iterator[ReportedFailure]:

@@ -20,7 +20,7 @@ from shrinkray_gpu.oracle.adopt import SKIPPED_HERE
 from shrinkray_gpu.questions.bisect.answer_log import settings_with_digests
 from shrinkray_gpu.triage.clusters import CauseCluster, FailureMember, SortedFailures, sort
 from shrinkray_gpu.triage.fault_origin import of_text
-from shrinkray_gpu.triage.reading import read_all, tells_of_tests
+from shrinkray_gpu.triage.reading import read_all
 from shrinkray_gpu.triage.reductions import FAILED, REDUCED, STOPPED, Reducing, explained, reduce_cluster
 from shrinkray_gpu.triage.reported import ReportedFailure
 from shrinkray_gpu.triage.reruns import Reruns, TriagePlace
@@ -73,8 +73,9 @@ def triage(asked: TriageAsked, place: TriagePlace, reducing: Reducing, say: Call
         "environment": settings_with_digests(place.environment),
         "pytest": list(asked.pytest),
     }
-    reports = read_all(asked.paths, place.cwd, say)
-    if not (reports or asked.pytest or any(map(tells_of_tests, asked.paths))):
+    read = read_all(asked.paths, place.cwd, say)
+    reports = read.failures
+    if not (reports or asked.pytest or read.junit):
         raise UsageError("no failure is told of there: name junit.xml, logs, or a folder of capsules")
     journal = TriageJournal(asked.output, settings, place.versions, restart=asked.restart)
     if journal.outdated:

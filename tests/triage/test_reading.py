@@ -12,7 +12,7 @@ import pytest
 
 from shrinkray_gpu.errors import UsageError
 from shrinkray_gpu.triage.infrastructure import trouble_of
-from shrinkray_gpu.triage.reading import read_all
+from shrinkray_gpu.triage.reading import LARGEST, read_all
 from shrinkray_gpu.triage.reported import ReportedFailure
 from tests.capture import programs
 from tests.capture.test_capture import run as run_captured
@@ -70,7 +70,7 @@ def suite(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.parametrize("file", ["junit.xml", "log.txt"])
 def test_each_failure_is_read_with_its_node_its_lines_and_its_words(suite: Path, file: str) -> None:
-    found = {each.name: each for each in read_all([suite / file], suite)}
+    found = {each.name: each for each in read_all([suite / file], suite).failures}
     rows, total, saves = (
         found.pop(f"tests/test_rows.py::{name}") for name in ("TestRows::test_rows[8]", "test_sum", "test_saves")
     )
@@ -84,7 +84,7 @@ def test_each_failure_is_read_with_its_node_its_lines_and_its_words(suite: Path,
 
 
 def test_a_test_that_is_not_here_has_no_node(suite: Path, tmp_path: Path) -> None:
-    found = read_all([suite / "junit.xml"], tmp_path)
+    found = read_all([suite / "junit.xml"], tmp_path).failures
     assert len(found) == 3 and not any(each.node for each in found)
     assert found[0].name == "tests.test_rows.TestRows::test_rows[8]"
 
@@ -97,7 +97,7 @@ def test_a_program_that_is_no_test_is_one_failure(tmp_path: Path) -> None:
     (tmp_path / "train.log").write_text("step 1\n" + done.stderr)
     (tmp_path / "killed.log").write_text("step 1\nstep 2\nKilled\n")
     (tmp_path / "fine.log").write_text("Connection refused, trying again\nstep 1\n" + "all is well\n" * 50)
-    found = {each.name: each for each in read_all([tmp_path], tmp_path) if each.name.endswith(".log")}
+    found = {each.name: each for each in read_all([tmp_path], tmp_path).failures if each.name.endswith(".log")}
     assert set(found) == {"train.log", "killed.log"}
     fault = found["train.log"].fault
     assert fault is not None and (fault.phase, fault.code) == ("device", 716)
@@ -110,7 +110,7 @@ def test_a_capsule_is_one_failure(tmp_path: Path) -> None:
     held = tmp_path / "held"
     held.mkdir()
     (held / "one.json").write_text(json.dumps(capsule))
-    [found] = read_all([held], tmp_path)
+    [found] = read_all([held], tmp_path).failures
     assert found.capsule == str(held / "one.json") and "CompilationError" in found.message and "broken" in found.text
 
 
@@ -138,9 +138,9 @@ def test_a_file_outside_of_the_root_is_never_run(tmp_path: Path) -> None:
     for number, (name, file) in enumerate(named.items()):
         (tmp_path / f"{number}.xml").write_text(JUNIT.format(name, file))
     (tmp_path / "log.txt").write_text("".join(f"FAILED {file}::t - no\n" for file in ("../test_out.py", "test_in.py")))
-    found = read_all([tmp_path / f"{number}.xml" for number in range(len(named))], root)
+    found = read_all([tmp_path / f"{number}.xml" for number in range(len(named))], root).failures
     assert [each.node for each in found] == ["test_in.py::t", *[""] * 5]
-    assert [each.node for each in read_all([tmp_path / "log.txt"], root)] == ["", "test_in.py::t"]
+    assert [each.node for each in read_all([tmp_path / "log.txt"], root).failures] == ["", "test_in.py::t"]
 
 
 def test_one_stray_file_in_a_folder_is_left_out_with_a_word_and_a_mark_of_utf8_is_none(tmp_path: Path) -> None:
@@ -148,10 +148,22 @@ def test_one_stray_file_in_a_folder_is_left_out_with_a_word_and_a_mark_of_utf8_i
     (tmp_path / "b.json").write_text('{"capsule": 1}')
     (tmp_path / "c.xml").write_bytes(b"\xef\xbb\xbf" + JUNIT.format("pkg", "").encode())
     said: list[str] = []
-    assert [each.name for each in read_all([tmp_path], tmp_path, said.append)] == ["pkg::t"]
+    assert [each.name for each in read_all([tmp_path], tmp_path, said.append).failures] == ["pkg::t"]
     assert len(said) == 2 and "a.html is no XML" in said[0] and "b.json is no capsule" in said[1]
     with pytest.raises(UsageError, match="no capsule"):
         read_all([tmp_path / "b.json"], tmp_path)
+
+
+def test_a_report_without_a_failure_counts_and_a_broken_one_does_not(tmp_path: Path) -> None:
+    (tmp_path / "a.xml").write_text("<testsuites><testsuite>")
+    assert not read_all([tmp_path], tmp_path).junit
+    (tmp_path / "b.txt").write_text("<testsuites/>")
+    assert read_all([tmp_path], tmp_path).junit
+    (tmp_path / "b.txt").unlink()
+    (tmp_path / "c.xml").mkdir()
+    (tmp_path / "d.xml").write_text("<testsuite/>")
+    os.truncate(tmp_path / "d.xml", LARGEST + 1)  # it cannot be read, and is not opened again
+    assert not read_all([tmp_path], tmp_path).junit
 
 
 def test_words_that_were_only_captured_are_no_failure_of_the_machine() -> None:
