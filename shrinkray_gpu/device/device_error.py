@@ -20,6 +20,8 @@ class DeviceError:
     """Whether each later call in the context returns it again, so that the driver can be asked after the script."""
     label: str = ""
     """How its code is told, where that is not CUDA's."""
+    like: int = 0
+    """CUDA's error for the same, where it has another code: what static rules tell of it."""
 
     @property
     def number(self) -> str:

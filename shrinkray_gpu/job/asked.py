@@ -21,9 +21,10 @@ from shrinkray_gpu.errors import UsageError
 from shrinkray_gpu.job import kernel_part
 from shrinkray_gpu.lift.embed import embed
 from shrinkray_gpu.options import Options, Say, arch_number, jobs_of
-from shrinkray_gpu.oracle import Oracle, all_of, parse
+from shrinkray_gpu.oracle import Oracle, all_of, parse, typed
 from shrinkray_gpu.oracle.needs import Needs
 from shrinkray_gpu.oracle.same import same_fault
+from shrinkray_gpu.oracle.sticky import StickyOracle
 from shrinkray_gpu.reduction.notebook import is_notebook, read_notebook
 from shrinkray_gpu.reduction.program import Program, read_program
 from shrinkray_gpu.runner import sanitizer
@@ -129,6 +130,11 @@ def oracle_of(options: Options, say: Say = lambda text: None) -> tuple[Oracle | 
         if rules and all(rule.cuda for rule in rules):
             name = architectures.name(options.arch)
             raise UsageError(f"--oracle {chosen.spec} is about NVIDIA's hardware, and --arch {name} is AMD's")
+    elif options.arch is not None:
+        asked = [parse(spec, folder=Path.cwd()) for spec in options.oracle]
+        if theirs := next((each for each in asked if isinstance(each, StickyOracle) and each.error.like), None):
+            name = architectures.name(options.arch)
+            raise UsageError(f"--oracle {typed(theirs.spec)} is an error of AMD's, and --arch {name} is NVIDIA's")
     if chosen is not None and chosen.needs.elsewhere is not None:
         if options.arch is None:
             raise UsageError(f"--oracle {chosen.spec} compiles and launches nothing: name the GPU by --arch sm_90")

@@ -108,7 +108,7 @@ def _cell(text: str) -> str:
 def _words(spec: str, _: str, __: Path) -> Oracle:
     error = error_table.parse_error(spec)
     if error is not None and error.sticky:
-        broken = frozenset(rule.name for rule in rules.RULES if rule.code in codes_like(error.code))
+        broken = frozenset(rule.name for rule in rules.RULES if rule.code in codes_like(error))
         return StickyOracle(spec=error.text, error=error, needs=Needs(rules=broken))
     hint = _near_miss(spec)
     refused = error.text if error else next((words for words in RAISED_ONLY if words == spec.casefold()), "")

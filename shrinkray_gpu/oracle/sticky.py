@@ -69,7 +69,10 @@ class StickyOracle(Oracle):
 
     def _fits(self, code: int, run: Run) -> bool:
         """Which of the pair one access ends in depends on where its address falls; but the user's own run, at the very
-        end, must say what the user asked for, unless the original does not either."""
+        end, must say what the user asked for, unless the original does not either. On the virtual GPU a static rule
+        tells of AMD's errors by CUDA's codes."""
+        if self.error.like and run.virtual:
+            return code in codes_like(self.error)
         return code == self.error.code or ((run.mode != "plain" or self.either) and {code, self.error.code} == OUTSIDE)
 
     def _raised(self, run: Run) -> bool:
@@ -103,6 +106,7 @@ def _where(run: Run) -> str:
     return speech.last_launch(run)
 
 
-def codes_like(code: int) -> frozenset[int]:
-    """The error codes in which the same access may end."""
+def codes_like(error: DeviceError) -> frozenset[int]:
+    """CUDA's error codes in which the same access may end."""
+    code = error.like or error.code
     return frozenset(OUTSIDE) if code in OUTSIDE else frozenset({code})

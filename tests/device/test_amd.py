@@ -5,6 +5,7 @@ The logs are our own, in the form that AMD documents. No GPU of AMD's made them.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from signal import SIGABRT
 
@@ -13,8 +14,11 @@ import pytest
 from shrinkray_gpu.corpus.case import MachineNeeds
 from shrinkray_gpu.device import amdgcn, architectures, error_table
 from shrinkray_gpu.errors import UsageError
+from shrinkray_gpu.job.asked import oracle_of
+from shrinkray_gpu.options import Options
 from shrinkray_gpu.oracle import Fault, parse
 from shrinkray_gpu.oracle.adopt import adopt
+from shrinkray_gpu.oracle.sticky import StickyOracle
 from shrinkray_gpu.runner.inside.gpu_target import gpu_target, named
 from tests.oracle.runs import passing, plain
 
@@ -102,6 +106,24 @@ def test_a_pasted_line_names_its_error() -> None:
     hip = "RuntimeError: HIP error: an illegal memory access was encountered\n"
     assert error_table.sticky_in(hip) == error_table.parse_error("CUDA error: an illegal memory access was encountered")
     assert error_table.sticky_in("HIP version: 7.0, an illegal memory access was encountered") is None
+
+
+@pytest.mark.parametrize("words", [FAULT, "HSA_STATUS_ERROR_MEMORY_APERTURE_VIOLATION"])
+def test_a_static_rule_shows_an_access_that_rocm_aborts(words) -> None:
+    oracle = parse(words, folder=Path())
+    outside = passing(mode="virtual", virtual=True, driver_error=700)
+    assert oracle.judge(outside).faults and oracle.needs.rules == {"bounds"}
+    assert not oracle.judge(replace(outside, driver_error=716)).faults
+    assert not oracle.judge(replace(outside, mode="fork", virtual=False)).faults
+    assert not parse("HSA_STATUS_ERROR_ILLEGAL_INSTRUCTION", folder=Path()).judge(outside).faults
+    assert oracle_of(Options(oracle=(words,), arch=architectures.asked("gfx942")))[0] is not None
+    with pytest.raises(UsageError, match="is an error of AMD's, and --arch sm_90 is NVIDIA's"):
+        oracle_of(Options(oracle=(words,), arch=90))
+
+
+def test_hips_own_words_are_cudas_error() -> None:
+    oracle = parse("HIP error: an illegal memory access was encountered", folder=Path())
+    assert isinstance(oracle, StickyOracle) and oracle.error.code == 700
 
 
 def test_the_machine_code_tells_registers_and_spills() -> None:

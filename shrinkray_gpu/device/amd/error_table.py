@@ -12,10 +12,11 @@ from shrinkray_gpu.device.nvidia import error_table as cuda
 _HSA = 0x10000
 """Added to HSA's codes, which overlap with CUDA's."""
 MEMORY_FAULT = _HSA + 43
+_ILLEGAL_ADDRESS = 700
 
 
-def _hsa(status: int, name: str, text: str, *aliases: str) -> DeviceError:
-    return DeviceError(_HSA + status, (name,), text, aliases, label=f"HSA status {status:#x}")
+def _hsa(status: int, name: str, text: str, *aliases: str, like: int = 0) -> DeviceError:
+    return DeviceError(_HSA + status, (name,), text, aliases, label=f"HSA status {status:#x}", like=like)
 
 
 ERRORS = (
@@ -24,15 +25,22 @@ ERRORS = (
         "HSA_STATUS_ERROR_MEMORY_APERTURE_VIOLATION",
         "The agent attempted to access memory beyond the largest legal address",
         "memory aperture violation",
+        like=_ILLEGAL_ADDRESS,
     ),
     _hsa(42, "HSA_STATUS_ERROR_ILLEGAL_INSTRUCTION", "The agent attempted to execute an illegal shader instruction"),
-    _hsa(43, "HSA_STATUS_ERROR_MEMORY_FAULT", "Memory access fault by GPU node", "Memory access fault by GPU"),
+    _hsa(
+        43,
+        "HSA_STATUS_ERROR_MEMORY_FAULT",
+        "Memory access fault by GPU node",
+        "Memory access fault by GPU",
+        like=_ILLEGAL_ADDRESS,
+    ),
     _hsa(0x1008, "HSA_STATUS_ERROR_OUT_OF_RESOURCES", "The runtime failed to allocate the necessary resources"),
     _hsa(0x1009, "HSA_STATUS_ERROR_INVALID_PACKET_FORMAT", "The AQL packet is malformed"),
     _hsa(0x1016, "HSA_STATUS_ERROR_EXCEPTION", "An HSAIL operation resulted in a hardware exception"),
 )
 _HIP = {
-    "hipErrorIllegalAddress": 700,
+    "hipErrorIllegalAddress": _ILLEGAL_ADDRESS,
     "hipErrorLaunchTimeOut": 702,
     "hipErrorAssert": 710,
     "hipErrorLaunchFailure": 719,
@@ -55,7 +63,7 @@ def parse_error(typed: str) -> DeviceError | None:
             folded.startswith(said.casefold()) for said in (error.text, *error.aliases)
         ):
             return error
-    return next((cuda.by_code(code) for name, code in _HIP.items() if name in typed), None)
+    return sticky_in(typed)
 
 
 def sticky_in(text: str) -> DeviceError | None:
