@@ -84,8 +84,9 @@ def _standard(original: Program, plan: calibration.Plan, reference: Reference | 
     if check is not None and plan.gpu:
         standard = controls.standard(plan.gpu, amd=_for_amd(plan))
     setup = plan.pool.setup
-    standard = (*controls.of_compilers(plan.oracle.needs, setup.python, setup.environment), *standard)
-    return (*controls.of_check(check), *controls.of_cuda(original, plan.gpu), *standard)
+    compilers = controls.of_compilers(plan.oracle.needs, setup.python, setup.environment, setup.arch)
+    every = (*controls.of_check(check), *controls.of_cuda(original, plan.gpu), *compilers, *standard)
+    return tuple({each.name: each for each in every}.values())
 
 
 def _look(plan: calibration.Plan, test: TieredTest, quick: dump_runs.LaneDumps | None) -> Callable[[str], Fault | None]:

@@ -31,6 +31,7 @@ from shrinkray_gpu.oracle.verdict import Verdict, lacks, shows, unclear
 from shrinkray_gpu.reduction.program import Program
 from shrinkray_gpu.runner import knob_settings
 from shrinkray_gpu.runner.inside.compare.comparison import KNOB
+from shrinkray_gpu.runner.inside.gpu_target import gpu_target
 from shrinkray_gpu.runner.knob_settings import PLAIN, KnobSetting
 from shrinkray_gpu.runner.run import Run
 from shrinkray_gpu.same_fault.cures import CURES, Cure, Cured, of_patch, refused_line
@@ -40,6 +41,8 @@ from shrinkray_gpu.same_fault.patch.patches import Patch
 _FLAG = re.compile(r"""(?P<quote>['"])(?P<flag>-D\w+(?:=\w+)?|--?use_fast_math|-{1,2}maxrregcount=\d+)(?P=quote)""")
 
 
+_PTXAS = {"ptxas-blackwell": "TRITON_PTXAS_BLACKWELL_PATH", "ptxas": "TRITON_PTXAS_PATH"}
+"""The variables that name Triton's tools, the one for sm_100 and above first."""
 NOTHING_TO_TURN = "nothing there to turn"
 OUTSIDE_TENSORS = "outside"
 """What a run under int64 counts beside that: 1 if an access left its tensor."""
@@ -137,20 +140,31 @@ def of_front_end(fault: Fault) -> tuple[Control, ...]:
     return tuple(Control(cure.name, cure=cure) for cure in CURES)
 
 
-def of_compilers(needs: Needs, python: str, environment: Mapping[str, str]) -> tuple[Control, ...]:
-    """Those where two compilers are compared.
+def of_compilers(
+    needs: Needs, python: str, environment: Mapping[str, str], arch: int | None = None
+) -> tuple[Control, ...]:
+    """Those where two compilers are compared, for this architecture.
 
     num_stages=1        no pipelining, by either
     TRITON_PTXAS_PATH   the other release's ptxas for both, where that is another one: vanishing regressions are
-                        ptxas's. One that stays proves little, since Triton 3.9.0 does not heed the variable for sm_90
+                        ptxas's. One that stays proves little, since Triton 3.9.0 does not heed the variable for sm_90.
+                        From sm_100 on it is ptxas-blackwell, where a release has that, by the variable of its own. Not
+                        for AMD
     """
     if needs.elsewhere is None:
         return ()
-    names = ["num_stages=1"]
-    ours, theirs = (toolkit.find("ptxas", each, environment) for each in (python, needs.elsewhere.python))
+    found = [_by_setting(knob_settings.parse_setting("num_stages=1"))]
+    if arch is not None and gpu_target(arch).is_amd:
+        return tuple(found)
+    tools = [tool for tool in _PTXAS if tool == "ptxas" or (arch or 0) >= 100]
+    ours, theirs = (
+        next(filter(None, (toolkit.find(tool, each, environment) for tool in tools)), None)
+        for each in (python, needs.elsewhere.python)
+    )
     if ours and theirs and not filecmp.cmp(ours, theirs, shallow=False):
-        names.append(f"TRITON_PTXAS_PATH={theirs}")
-    return tuple(_by_setting(knob_settings.parse_setting(name)) for name in names)
+        settings = {_PTXAS[tool.name]: str(theirs) for tool in (theirs, ours)}
+        found.append(_by_setting(KnobSetting(f"{_PTXAS[theirs.name]}={theirs}", environment=settings)))
+    return tuple(found)
 
 
 def of_cuda(original: Program, gpu: bool) -> tuple[Control, ...]:

@@ -95,5 +95,14 @@ def test_its_ptxas_is_a_control_where_it_is_another_one() -> None:
     assert of_compilers(Needs(), here, os.environ) == ()
 
 
+def test_the_control_of_ptxas_goes_by_the_architecture() -> None:
+    here, needs = environments.python(HERE), Needs(elsewhere=KnobSetting("triton", python=environments.python(THERE)))
+    [_, hopper] = of_compilers(needs, here, os.environ, 90)
+    assert set(hopper.way.environment) == {"TRITON_PTXAS_PATH"}
+    [_, blackwell] = of_compilers(needs, here, os.environ, 100)
+    assert set(blackwell.way.environment) == {"TRITON_PTXAS_BLACKWELL_PATH"} and blackwell.name.endswith("-blackwell")
+    assert [each.name for each in of_compilers(needs, here, os.environ, 0x942)] == ["num_stages=1"]
+
+
 def test_the_other_compiler_is_not_asked_where_nothing_was_compiled(lanes: Pool) -> None:
     assert lanes.run("import torch\nraise ValueError\n").elsewhere is None
