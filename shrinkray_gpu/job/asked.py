@@ -18,6 +18,7 @@ from typing import Any
 from shrinkray_gpu import calibration
 from shrinkray_gpu.device import architectures
 from shrinkray_gpu.errors import UsageError
+from shrinkray_gpu.evidence.versions import versions
 from shrinkray_gpu.job import kernel_part
 from shrinkray_gpu.lift.embed import embed
 from shrinkray_gpu.options import Options, Say, arch_number, jobs_of
@@ -274,9 +275,11 @@ def devices_of(setup: Setup) -> tuple[str, ...]:
     return devices if len(devices) > 1 and setup.arch is None else ()
 
 
-def settings_of(options: Options) -> dict[str, Any]:
+def settings_of(options: Options, setup: Setup) -> dict[str, Any]:
     """What must be the same for a resumed reduction to go on with the verdicts of the first."""
+    found = versions(options.python, setup.environment, gpu=False)
     return {
+        **{name: found[name] for name in ("triton", "torch") if name in found},
         "oracle": options.oracle,
         "reject": options.reject,
         "python": options.python,

@@ -123,7 +123,7 @@ def _reduced(
         original=program,
         seed=options.seed,
         width=width,
-        settings=settings_of(options),
+        settings=settings_of(options, given.setup),
         version=__version__,
         resume=options.resume,
         restart=options.restart,
