@@ -23,7 +23,9 @@ _ATTRIBUTE = re.compile(
     re.IGNORECASE,
 )
 """The same of what values have beside themselves, and of two numbers that may be anything."""
-_COMPARES = re.compile(r"\b(?:all_?close|array_equal|is_?close|assert_\w*close|isnan|isfinite)\b|\btorch\.equal\b")
+_COMPARES = re.compile(
+    r"\b(?:all_?close|array_equal|is_?close|assert_\w*close|isnan|isfinite)\b|\btorch\.equal\b|\.(?:abs|norm)\("
+)
 """Source that looks at the values of tensors."""
 _METADATA = re.compile(
     r"\.asm\b|\bmetadata\b|\bn_(?:regs|spills)\b|\bis_contiguous\b"

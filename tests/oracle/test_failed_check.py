@@ -63,6 +63,7 @@ def test_another_end(run: Run) -> None:
         (ends("AssertionError", "The values for attribute 'shape' do not match", "", "testing/_comparison.py"), False),
         (ends("AssertionError", "Tensor-likes are not close!", "", "testing/_comparison.py"), True),
         (ends("AssertionError", "", "assert torch.allclose(y, x)"), True),
+        (ends("AssertionError", "", "assert (y - x).abs().max() < 1e-3"), True),
         (ends("AssertionError", "row 3 is wrong: mismatch", "assert ok, text"), True),
         (Run("cold", 1, stdout="MISMATCH in 3 of 4\n\n"), True),
     ],
