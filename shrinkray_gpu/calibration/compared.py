@@ -13,7 +13,7 @@ from shrinkray_gpu.calibration.worker_lanes import fitting
 from shrinkray_gpu.errors import NoKernelInvolved, NotReproduced
 from shrinkray_gpu.oracle import Oracle
 from shrinkray_gpu.oracle.comparison_check import ComparisonCheck
-from shrinkray_gpu.oracle.failed_check import failed_check
+from shrinkray_gpu.oracle.failed_check import failed_check, is_of_values
 from shrinkray_gpu.oracle.same import SameFaultOracle
 from shrinkray_gpu.runner.at_once import at_once
 from shrinkray_gpu.runner.inside.compare.comparison import AGAINST, BLAME, GOES_ON, KINDS, SAVE, UNSTEADY
@@ -71,7 +71,7 @@ def _with_check(plan: Plan, source: str) -> Plan:
         )
     if seen is None or not seen.kernels:
         return _unless_asked(plan, first, check)
-    if seen.side:
+    if seen.side and check and is_of_values(first):  # else what was compared may have passed
         raise NoKernelInvolved(
             f"{plan.pool.script.called} fails a check of what {seen.kernels[-1]} wrote, and no kernel is to blame for "
             f"that: {seen.blame}. To reduce the failure all the same, add --no-guards"
@@ -101,9 +101,12 @@ def _with_check(plan: Plan, source: str) -> Plan:
 
 
 def _unless_asked(plan: Plan, run: Run, check: str, why: str = "") -> Plan:
-    """The plan, whose oracle has nothing but the words. Raises NoKernelInvolved where those are a check's, and kernels
-    ran before it: by the words alone they would go first."""
+    """The plan, whose oracle has nothing but the words. Raises NoKernelInvolved where those are a check's of values,
+    and kernels ran before it: by the words alone they would go first."""
     if not check or not run.launches or run.builds or plan.oracle.needs.checked:
+        return plan
+    seen = run.comparison
+    if not (seen is not None and (seen.elements or seen.trouble)) and not is_of_values(run):
         return plan
     why = why or _lost(run.comparison)
     names = list(dict.fromkeys(launch.kernel for launch in run.launches))

@@ -64,6 +64,8 @@ _HELD = (
     *("waves_per_eu", "matrix_instr_nonkdim", "kpack"),
 )
 """Options of a launch that make a compiler spill, or keep it from that."""
+OTHERWISE = "the program itself compiles it otherwise there"
+"""By other options: then the figures say nothing of the two compilers."""
 
 
 @dataclass(frozen=True)
@@ -115,7 +117,7 @@ class RegressedOracle(Oracle):
             # A pass may have renamed the kernel, never to the name of another one.
             pairs = [pair for pair in pairs if pair.kernel not in known.others]
         worst = self._worst(pairs)
-        if worst is None and doubts:
+        if doubts and (worst is None or not self._regressed(worst)):
             return unclear("; ".join(doubts))
         if worst is None:
             lost = ", ".join(dict.fromkeys(one.kernel for one in run.compiles if one.failure is None))
@@ -137,8 +139,13 @@ class RegressedOracle(Oracle):
     def refusal(self, run: Run) -> str:
         if self._unasked(run) is not None:
             return ""
-        worst = self._worst(self._pairs(run)[0])
-        if worst is None or self._regressed(worst):
+        pairs, doubts = self._pairs(run)
+        worst = self._worst(pairs)
+        if worst is not None and self._regressed(worst):
+            return ""
+        if otherwise := [doubt for doubt in doubts if OTHERWISE in doubt]:
+            return f"there is nothing to compare: {otherwise[0]}. Give it the same options by both releases"
+        if worst is None:
             return ""
         return f"there is no regression to reduce: {self._told(worst)}. Name another figure or release"
 
@@ -164,6 +171,9 @@ class RegressedOracle(Oracle):
             mine, theirs = self._of(here), self._of(other)
             if mine is None or theirs is None:
                 doubts.append(f"the code of {here.kernel} does not tell its {self.figure.name}")
+                continue
+            if other_options := _other_options(here, other):
+                doubts.append(f"kernel {here.kernel}: {OTHERWISE}, with {other_options}")
                 continue
             options = {name: here.options.get(name) for name in _HELD}
             pairs.append(FigurePair(here.kernel, mine, theirs, options, _operations(here.ir.get("ttir", ""))))
@@ -204,6 +214,13 @@ class RegressedOracle(Oracle):
             name = changed[0]
             return lacks(f"{told}, with {name}={pair.options.get(name)} for {known.pair.options.get(name)}")
         return shows(told)
+
+
+def _other_options(here: Compilation, there: Compilation) -> str:
+    """The first option that both releases know and that is not the same there; empty: they all are."""
+    known = [name for name in _HELD if name in here.options and name in there.options]
+    changed = [name for name in known if (here.options[name] or None) != (there.options[name] or None)]
+    return f"{changed[0]}={there.options[changed[0]]} for {here.options[changed[0]]}" if changed else ""
 
 
 def _operations(ttir: str) -> frozenset[str]:

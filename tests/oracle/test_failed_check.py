@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from shrinkray_gpu.oracle.failed_check import failed_check
+from shrinkray_gpu.oracle.failed_check import failed_check, is_of_values
 from shrinkray_gpu.runner.run import Failure, Run
 
 OWN = '  File "/home/me/failing.py", line 9, in check\n    {code}\n'
@@ -39,6 +39,12 @@ def test_a_check_of_values(run: Run) -> None:
         ends("ValueError", "no such mode", "raise ValueError(mode)"),
         ends("ValueError", "tensors are on different devices", "raise ValueError(text)"),
         ends("AssertionError", "", "", "_dynamo/variables.py"),  # torch's own
+        ends("AssertionError", "loads are not vectorized", 'assert "ld.global.v4" in h.asm["ptx"], "loads"'),
+        ends("AssertionError", "registers differ", "assert h.n_regs == 32"),
+        ends("AssertionError", "", "assert y.is_contiguous()"),
+        ends("ValueError", "shapes do not match", "raise ValueError(text)"),
+        ends("ValueError", "got incorrect rank", "raise ValueError(text)"),
+        Run("cold", 3, stdout="max abs err 0.0, fine\nspills: 96, too many\n"),
         Run("cold", 1, stderr="usage: failing.py [-h]\n"),
         Run("cold", 0, stdout="no mismatch\n"),
         Run("cold", None, signal=11, stdout="mismatch\n"),
@@ -46,3 +52,27 @@ def test_a_check_of_values(run: Run) -> None:
 )
 def test_another_end(run: Run) -> None:
     assert not failed_check(run)
+
+
+@pytest.mark.parametrize(
+    ("run", "of_values"),
+    [
+        (ends("AssertionError", "", "assert ok"), False),
+        (ends("AssertionError", "wrong grid", "assert triton.cdiv(n, 8) == 2"), False),
+        (ends("AssertionError", "Scalars are not equal!", "", "testing/_comparison.py"), False),
+        (ends("AssertionError", "The values for attribute 'shape' do not match", "", "testing/_comparison.py"), False),
+        (ends("AssertionError", "Tensor-likes are not close!", "", "testing/_comparison.py"), True),
+        (ends("AssertionError", "", "assert torch.allclose(y, x)"), True),
+        (ends("AssertionError", "", "assert (y - x).abs().max() < 1e-3"), True),
+        (ends("AssertionError", "row 3 is wrong: mismatch", "assert ok, text"), True),
+        (Run("cold", 1, stdout="MISMATCH in 3 of 4\n\n"), True),
+    ],
+)
+def test_what_says_that_it_is_of_values(run: Run, of_values: bool) -> None:
+    assert is_of_values(run) is of_values
+
+
+def test_a_check_of_triton_is_one() -> None:
+    raised = '  File "/v/lib/python3.11/site-packages/triton/testing.py", line 3, in assert_close\n    raise e\n'
+    run = Run("cold", 1, failure=Failure("AssertionError", "1 is not close to 2", (), line=3, traceback=raised))
+    assert failed_check(run)

@@ -33,7 +33,8 @@ def kernel(name: str = "k", *, ttir: str = TTIR, options: Mapping[str, Any] = OP
 
 def run(here: int, there: int, *more: tuple[Compilation, Compilation], name: str = "k", **how: Any) -> Run:
     """A run whose kernel spills so many bytes here and by the other release."""
-    pairs = ((kernel(name, spills=here, **how), kernel(name, spills=there)), *more)
+    same = {key: value for key, value in how.items() if key == "options"}
+    pairs = ((kernel(name, spills=here, **how), kernel(name, spills=there, **same)), *more)
     return passing(compiles=tuple(pair[0] for pair in pairs), elsewhere=tuple(pair[1] for pair in pairs))
 
 
@@ -123,6 +124,21 @@ def test_what_nobody_knows_is_no_answer() -> None:
     assert asked().judge(replace(ORIGINAL, elsewhere_trouble="the other run was stopped after 3 s")).answer is UNKNOWN
     unread = replace(ORIGINAL.compiles[0], ir={"figures": "{}", "ptx": ""})
     assert asked().judge(replace(ORIGINAL, compiles=(unread,))).answer is UNKNOWN
+
+
+def test_a_program_that_gives_each_release_other_options_shows_no_regression() -> None:
+    def seen(options: Mapping[str, Any]) -> Run:
+        return replace(ORIGINAL, elsewhere=(kernel(spills=100, options=options),))
+
+    told = "kernel k: the program itself compiles it otherwise there, with num_warps=8 for 4"
+    other = seen({**OPTIONS, "num_warps": 8})
+    assert told in asked().refusal(other)
+    for oracle in (asked(), BOUND):
+        assert (oracle.judge(other).answer, oracle.judge(other).why) == (UNKNOWN, told)
+    assert asked().judge(seen({"num_stages": 3, "maxnreg": None})).answer is YES  # one that only that release knows
+    unharmed = (kernel("other", spills=900), kernel("other", spills=90))
+    both = replace(other, compiles=(*other.compiles, unharmed[0]), elsewhere=(*(other.elsewhere or ()), unharmed[1]))
+    assert asked().judge(both).answer is YES and not asked().refusal(both)
 
 
 def test_both_compilers_must_have_the_kernel() -> None:

@@ -12,6 +12,7 @@ pytest.importorskip("triton")
 from shrinkray_gpu.runner.inside.compare.comparison import BLAME
 from tests.runner.inside.test_comparison import SCRIPT, checked
 
+LEFT_OUT = "which a later operation may leave out"
 ONE = "tl.load(x + at, mask=at < n) * 2"
 LINE = 1 + next(number for number, line in enumerate(SCRIPT.splitlines()) if ONE in line)
 VALUES = {
@@ -34,7 +35,13 @@ def test_where_it_begins(tmp_path: Path, value: str, kind: str, made: str) -> No
         script = script.replace("torch.randn(12)", "torch.randn(12).log()")
     seen = checked(tmp_path, "assert actual.isfinite().all()", BLAME, script=script)["comparison"]
     assert seen["kind"] == "nan" and seen["alone"], seen
-    assert f"where it begins: the {kind} " in seen["blame"] and made in seen["blame"], seen
+    assert f"the first {kind} in the kernel, {LEFT_OUT}, is the one " in seen["blame"] and made in seen["blame"], seen
+
+
+def test_a_value_that_is_dropped_later_is_not_said_to_be_the_one_that_is_written(tmp_path: Path) -> None:
+    script = SCRIPT.replace(ONE, f"tl.where(at < 16, {ONE}, at * 0.0 / 0.0) + tl.sqrt(at * 0.0 - 1)")
+    seen = checked(tmp_path, "assert actual.isfinite().all()", BLAME, script=script)["comparison"]
+    assert "where it begins" not in seen["blame"] and LEFT_OUT in seen["blame"], seen
 
 
 def test_what_a_mask_leaves_out_is_no_origin(tmp_path: Path) -> None:

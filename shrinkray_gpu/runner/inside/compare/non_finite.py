@@ -1,4 +1,4 @@
-"""NaN and Inf in Triton's interpreter: the operation that makes the first one, of those that a program then writes."""
+"""NaN and Inf in Triton's interpreter: the operation that makes the first one, where one is written then."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ OPERATIONS = ("unary_op", "binary_op", "ternary_op", "create_dot")
 LOADS = ("create_load", "create_masked_load")
 STORES = ("create_store", "create_masked_store")
 NAMES = {"nan": "NaN", "inf": "infinity"}
+_LEFT_OUT = "which a later operation may leave out"
 
 
 class NonFiniteWatch:
@@ -21,7 +22,8 @@ class NonFiniteWatch:
 
     def __init__(self) -> None:
         self.origin = ""
-        """Of the first such value that was written, in words; empty: there was none, or it is not known."""
+        """Of the first such value in the program instance that first wrote one, in words; empty: there was none, or it
+        is not known. What is written may be another one, where a `tl.where` leaves the first one out."""
         self._made: Dict[str, str] = {}
         """What made the first `nan` and the first `inf` of the program instance that runs."""
 
@@ -71,7 +73,7 @@ class NonFiniteWatch:
                 kinds = _kinds(value, mask)
                 found = next((kind for kind in NAMES if kind in kinds and kind in self._made), "")
                 if found:
-                    self.origin = f"where it begins: the {NAMES[found]} {self._made[found]}"
+                    self.origin = f"the first {NAMES[found]} in the kernel, {_LEFT_OUT}, is the one {self._made[found]}"
             return original(builder, pointers, value, *args, **kwargs)
 
         return store

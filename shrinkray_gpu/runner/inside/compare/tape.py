@@ -114,22 +114,25 @@ class Tape:
             floats = [each for each in kinds if each.is_floating_point]
             if not floats:
                 return BlamedSide("", "")
+            narrows = any(map(self._narrows, set(wanted) - self._before(compared.kernels)))
             coarse = max(floats, key=lambda each: float(self.torch.finfo(each).eps))
             exact = self._again(compared.expected, wanted, doubles=True)
             theirs, ours = (distance(self.torch, each, exact) for each in (expected, actual))
-            if all(self._is_rounded(each, exact, coarse) for each in (actual, expected)):
-                return BlamedSide("tolerance", _ROUNDED % _name(coarse))
-            if _is_near(ours, apart, NEAR) and self._agrees(ours, exact, coarse) and _is_far(theirs, apart):
+            made = self._made_as(compared.actual, actual, written)
+            if not narrows and self._are_rounded(actual, expected, exact, made, compared.expected.dtype):
+                return BlamedSide("tolerance", _ROUNDED % _name(made))
+            agrees = _is_near(ours, apart, NEAR) and self._agrees(ours, exact, coarse)
+            if not narrows and agrees and _is_far(theirs, apart):
                 by = "" if theirs["kind"] == "nan" else ", by up to %.3g" % theirs["largest"]
                 words = "off%s" % by if by else "not finite"
                 return BlamedSide("reference", _REFERENCE % (kernel, words, theirs["elements"], theirs["total"]))
-            if changed := self._changing(wanted):
+            if changed := self._changing(wanted, compared):
                 without = self._again(compared.expected, wanted, doubles=False, without=[at for at, _ in changed])
                 left = distance(self.torch, actual, without)
                 if _is_near(left, apart, NEAR) and self._agrees(left, without, coarse):
                     names = ", ".join(dict.fromkeys(name for _, name in changed))
                     return BlamedSide("input", _CHANGED % (names, kernel))
-            return BlamedSide("", _STANDS if not _is_far(theirs, apart) else _MOVES)
+            return BlamedSide("", _NARROWS if narrows else _STANDS if not _is_far(theirs, apart) else _MOVES)
 
     def _needed(self, tensor: Any) -> List[int]:
         """The steps that it comes from."""
@@ -141,13 +144,48 @@ class Tape:
                 memory |= step.reads if step.func is not None else set()
         return found[::-1]
 
-    def _changing(self, wanted: List[int]) -> List[Tuple[int, str]]:
-        """Those of these steps that change in place what a launch before them read, and did not write."""
+    def _before(self, kernels: Container[str]) -> Set[int]:
+        """The steps that what the launches of these read comes from."""
+        memory: Set[int] = set()
+        found = set()
+        for number in range(len(self._steps) - 1, -1, -1):
+            step = self._steps[number]
+            if step.launch in kernels:
+                memory |= step.reads
+            elif step.func is not None and step.writes & memory:
+                found.add(number)
+                memory |= step.reads
+        return found
+
+    def _narrows(self, number: int) -> bool:
+        """Whether this step rounds to a narrower type: a kernel that leaves that out is wrong, and in float64 it is not
+        done either."""
+        step = self._steps[number]
+        if step.func is None:
+            return False
+        given = self._limits(step.args)
+        made = self._limits((step.out, _changed(self.torch, step.func, step.args)))
+        return any(to.eps > of.eps or to.max < of.max for to in made for of in given)
+
+    def _limits(self, value: Any) -> List[Any]:
+        """Of the types of the tensors in it that are no whole numbers."""
+        tensors = filter(self.torch.is_tensor, self.torch.utils._pytree.tree_flatten(value)[0])
+        kinds = {each.dtype for each in tensors if each.is_floating_point() or each.is_complex()}
+        return [self.torch.finfo(kind) for kind in kinds]
+
+    def _changing(self, wanted: List[int], compared: ComparedTensors) -> List[Tuple[int, str]]:
+        """Those of these steps that change in place, between the launches that the check is of and the check, what
+        these read and no launch wrote since."""
         read: Set[int] = set()
-        found = []
-        for number, step in enumerate(self._steps):
+        found: List[Tuple[int, str]] = []
+        both = {_memory(compared.actual), _memory(compared.expected)}
+        held = [at for at, step in enumerate(self._steps) if step.func is not None and both <= step.reads]
+        for number, step in enumerate(self._steps[: held[-1] if held else None]):
             if step.launch:
-                read = (read | step.reads) - step.writes
+                read -= step.writes
+                if step.launch in compared.kernels:
+                    read |= step.reads - step.writes
+                    found.clear()
             elif step.func is not None and step.func._schema.is_mutable and number in wanted and step.writes & read:
                 found.append((number, str(step.func._schema.name).rpartition("::")[2]))
         return found
@@ -202,12 +240,30 @@ class Tape:
             if isinstance(each, self.torch.Tensor):
                 yield each
 
-    def _is_rounded(self, values: Any, exact: Any, coarse: Any) -> bool:
-        """Whether these are the exact ones, to the last digit that this type has; and a few sums of rounded ones."""
-        eps = float(self.torch.finfo(coarse).eps)
-        sums = 16 * min(eps, float(self.torch.finfo(self.torch.float32).eps)) * _top(exact)
-        bound = eps * exact.abs() + sums
-        return bool(((values == exact) | ((values - exact).abs() <= bound)).all())
+    def _made_as(self, tensor: Any, values: Any, written: List[Any]) -> Any:
+        """The type to which a kernel rounded what came to be these values."""
+        kinds = {each.dtype for each in written}
+        if len(kinds) != 1 or _memory(tensor) in map(_memory, written):
+            return tensor.dtype
+        kind = kinds.pop()
+        is_converted = kind.is_floating_point and bool((values.to(kind).to(values.dtype) == values).all())
+        return kind if is_converted else tensor.dtype
+
+    def _are_rounded(self, actual: Any, expected: Any, exact: Any, made: Any, theirs: Any) -> bool:
+        """Whether each element of a kernel's is the exact one as its type rounds it; and of the reference, up to twice
+        as far, since that may round on its way."""
+        if not (made.is_floating_point and theirs.is_floating_point):
+            return False
+        bound, other = self._half_step(exact, made), self._half_step(exact, theirs)
+        ours_fit = ((actual - exact).abs() <= 1.001 * bound).all()  # the exact ones are doubles
+        return bool(ours_fit and ((expected - exact).abs() <= 2 * bound.maximum(other)).all())
+
+    def _half_step(self, exact: Any, kind: Any) -> Any:
+        """How far this type's nearest number is from each of these at most."""
+        limits = self.torch.finfo(kind)
+        magnitude = exact.abs().clamp(min=float(limits.smallest_normal))
+        exponents = self.torch.frexp(magnitude).exponent.to(exact.dtype) - 1
+        return float(limits.eps) / 2 * self.torch.exp2(exponents)
 
     def _agrees(self, off: Dict[str, Any], exact: Any, coarse: Any) -> bool:
         """Whether that is what rounding explains."""
@@ -227,6 +283,7 @@ _STANDS = (
     "made again in float64, the reference is the same: whether the kernel is wrong, or the reference asks for "
     "something else, is not known"
 )
+_NARROWS = "whether the reference stands is not known: it rounds to a narrower type, which float64 leaves out"
 _MOVES = "made again in float64, the reference is another, and not what the kernel wrote either"
 
 
