@@ -12,7 +12,7 @@ from tests.runner.test_lanes import make
 
 FAILURE = {"type": "RuntimeError", "text": "no", "bases": ["Exception"], "line": None, "traceback": ""}
 KERNEL = {"kernel": "k", "hash": "0", "ttir_key": "1", "casts": [], "options": {}, "printed": "", "ir": {}, "file": ""}
-KERNEL |= {"generated": False, "call": {}}
+KERNEL |= {"generated": False, "call": {}, "shared": 0}
 REPORT: dict[str, Any] = {
     **{"exit": 1, "failure": FAILURE, "driver_error": 716, "virtual": False, "values": {"1": "2"}, "captured": None},
     "compiles": [{**KERNEL, "failure": None}, {**KERNEL, "failure": FAILURE}],
