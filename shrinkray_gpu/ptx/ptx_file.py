@@ -63,9 +63,9 @@ def holds_ptx(path: Path) -> bool:
     if path.suffix.lower() == SUFFIX:
         return True
     is_log = path.suffix.lower() in _LOGS
-    if not is_log and not path.is_file():
-        return False
     try:
+        if not is_log and not path.is_file():
+            return False
         with open(path, encoding="utf-8-sig", errors="replace") as file:
             text = file.read(_SNIFFED if is_log else len(_RESULT))
             if not is_log:
