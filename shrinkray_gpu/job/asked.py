@@ -138,7 +138,7 @@ def oracle_of(options: Options, say: Say = lambda text: None) -> tuple[Oracle | 
             raise UsageError(f"--oracle {typed(theirs.spec)} is an error of AMD's, and --arch {name} is NVIDIA's")
     if chosen is not None and chosen.needs.elsewhere is not None:
         if options.arch is None:
-            raise UsageError(f"--oracle {chosen.spec} compiles and launches nothing: name the GPU by --arch sm_90")
+            raise UsageError(f"--oracle {chosen.spec} only compiles: name the GPU by --arch sm_90")
         chosen = replace(chosen, needs=_with_other_compiler(chosen.needs, chosen.needs.elsewhere, options.python, say))
     if chosen is not None and chosen.needs.sanitizer:
         sanitizer.require(chosen.needs.sanitizer, options.python, {**os.environ, **options.environment})
