@@ -13,7 +13,7 @@ from shrinkray_gpu.triage.session import run_session
 
 def session(folder: Path, test: str, *words: str) -> tuple[list[str], list[str]]:
     """The messages of its failures, and what is told."""
-    (folder / "test_it.py").write_text(f"import os\ndef test_it(): {test}\n")
+    (folder / "test_it.py").write_text(f"import os, time\ndef test_it(): {test}\n")
     said: list[str] = []
     place = TriagePlace(sys.executable, None, {}, folder, 60.0)
     found = run_session([*words, "test_it.py"], place, folder / "session.jsonl", said.append)
@@ -26,8 +26,13 @@ def test_a_signal_without_a_name_is_told_by_its_number(tmp_path: Path) -> None:
 
 
 def test_what_leaves_no_test_out_is_not_begun_for_ever(tmp_path: Path) -> None:
-    """The workers of pytest-xdist run each test again."""
+    """The workers of pytest-xdist run each test again. pytest dies once it has written that this one began."""
     pytest.importorskip("xdist")
-    found, said = session(tmp_path, "os.kill(os.getppid(), 9); import time; time.sleep(3)", "-n", "1")
+    kill = """
+    while b"started" not in open("session.jsonl", "rb").read().splitlines()[-1]:
+        time.sleep(0.01)
+    os.kill(os.getppid(), 9)
+    time.sleep(60)"""
+    found, said = session(tmp_path, kill, "-n", "1")
     assert found == ["the process died of SIGKILL while test_it.py::test_it ran"]
     assert "pytest died of SIGKILL in test_it.py::test_it once more" in said[2]
