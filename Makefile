@@ -25,7 +25,7 @@ test: $(READY)
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/python -m compileall -q shrinkray_gpu
-	$(BIN)/python -m pytest -m "not gpu" --timeout 300 -n auto --dist loadgroup
+	$(BIN)/python .ci/tests.py
 
 # Wheel and sdist, built and installed as a user does. Beside torch and Triton:
 #     make package HEAVY="--torch 2.13.0 --triton 3.6.0"
