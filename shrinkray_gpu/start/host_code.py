@@ -12,6 +12,8 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TypeAlias, TypeGuard, TypeVar
 
+from shrinkray_gpu.start.never_called import never_called
+
 _Node = TypeVar("_Node", bound=ast.AST)
 Scope: TypeAlias = ast.FunctionDef | None
 """The function that a statement stands in; None for the module."""
@@ -32,6 +34,7 @@ _ANYONES = frozenset(
 _PLACES = (ast.Attribute, ast.Tuple)
 _HARMLESS = frozenset(
     {"print", "synchronize", "manual_seed", "backward", "assert_close", "assert_allclose", "assert_equal"}
+    | {"debug", "info", "warning", "error", "exception", "critical", "log"}
 )
 """Calls that change nothing that is passed to them."""
 
@@ -48,8 +51,8 @@ def is_kernel(node: ast.AST) -> TypeGuard[ast.FunctionDef]:
 
 
 class HostCode:
-    """The host code of a program: all of it but the bodies of its kernels. `device`: these instead, where no call
-    changes what is passed to it. `launched`: whether what kernels write may decide anything."""
+    """The host code of a program: all of it that may run but the bodies of its kernels. `device`: these instead, where
+    no call changes what is passed to it. `launched`: whether what kernels write may decide anything."""
 
     def __init__(self, tree: ast.Module, *, device: bool = False, launched: bool = True) -> None:
         self._device, self._launched = device, launched
@@ -69,6 +72,7 @@ class HostCode:
         self._kernels: dict[str, ast.FunctionDef] = {}
         self._classes: dict[str, ast.ClassDef] = {}
         self._known: dict[ast.Call, list[ast.FunctionDef]] = {}
+        self._dead = never_called(tree)
         self._survey(tree.body, None, None, ())
         for statement, scope in self.scope.items():
             self._define(statement, targets(statement), scope)
@@ -86,6 +90,8 @@ class HostCode:
         for node in body:
             if is_kernel(node) and not self._device:
                 self._kernels[node.name] = node
+                continue
+            if node in self._dead:
                 continue
             inside, inner_owner, inner_above = scope, None, above
             if isinstance(node, ast.stmt):

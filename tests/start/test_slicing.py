@@ -208,6 +208,23 @@ COMPARED = """
     kernel[(1,)](x)
     """
 
+NEVER_CALLED = """
+    class Pool:
+        def __init__(self, blocks):
+            self.free = list(range(blocks))  # in
+
+        def take(self):
+            return self.free.pop()  # in
+
+        def release(self, block):
+            self.free.append(block)
+
+    pool = Pool(8)  # in
+    block = pool.take()  # in
+    log.info("block %s", block)
+    kernel[(1,)](block)
+    """
+
 
 def test_where_no_kernel_ran_none_has_made_anything() -> None:
     tree = ast.parse(dedent(LAUNCHES))
