@@ -47,16 +47,22 @@ def arguments_named(text: str, kernel: str, wanted: Collection[str], *, grid: bo
 
 
 def slice_of(
-    tree: ast.Module, kernel: str, wanted: Collection[str], *, grid: bool = False, launched: bool = True
+    tree: ast.Module,
+    kernel: str,
+    wanted: Collection[str],
+    *,
+    grid: bool = False,
+    launched: bool = True,
+    first: bool = False,
 ) -> Slice:
     """What these arguments of a kernel hang on in all its launches, and what the grid does if asked; everything where
-    no launch is seen, or not what it hangs on. `launched`: see HostCode."""
+    no launch is seen, or not what it hangs on. `launched`: see HostCode. `first`: see Slicer.behind."""
     statements = (node for node in ast.walk(tree) if isinstance(node, _SIMPLE))
     launches = {statement: call for statement in statements for call in launches_of(statement, kernel)}
     values = [value for call in launches.values() for value in passed(tree, call, kernel, wanted)]
     values += [call.func for call in launches.values() if grid]
     code = HostCode(tree, launched=launched)
-    found = Slicer(code).behind(list(launches), values)
+    found = Slicer(code).behind(list(launches), values, first=first)
     return found if launches and not found.is_open else everything(code)
 
 

@@ -74,7 +74,9 @@ def with_slice_kept(text: str, run: Run) -> str:
     tree = ast.parse(named)
     # Where the virtual GPU runs no kernel, what goes wrong does so without what any of them writes.
     interpreted = kernels_ran(run)
-    found = slice_of(tree, kernel.name, wanted, grid=grid, launched=interpreted or not run.virtual)
+    first = next(each for each in run.launches if each.kernel == launch.kernel) is launch
+    launched = interpreted or not run.virtual
+    found = slice_of(tree, kernel.name, wanted, grid=grid, launched=launched, first=first)
     again = function(tree, kernel.name)
     branch = _branch(again, cause, again.lineno - kernel.lineno) if again is not None else None
     if again is not None and branch is not None:

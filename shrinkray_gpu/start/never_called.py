@@ -31,8 +31,8 @@ def never_called(tree: ast.Module) -> set[ast.AST]:
 
 def _candidates(tree: ast.Module) -> Iterator[ast.FunctionDef]:
     classes = (each for each in ast.walk(tree) if isinstance(each, ast.ClassDef) and _is_plain(each))
-    for owner in (tree, *classes):
-        for each in owner.body:
+    for body in (tree.body, *(each.body for each in classes)):
+        for each in body:
             if not isinstance(each, ast.FunctionDef) or each.decorator_list or _BY_OTHERS.match(each.name):
                 continue
             if not any(map(_launches, ast.walk(each))):

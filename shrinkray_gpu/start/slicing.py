@@ -72,17 +72,19 @@ class Slicer:
         self._results: set[str] = set()
         self._todo: list[Key | str] = []
         """What is needed and was not looked for yet: names, and functions of whose results one is."""
-        self._reached: set[Scope] = set()
+        self._reached: dict[Scope, bool] = {}
+        """Of each function, whether each of its calls must stay in its loops."""
         self._launches: frozenset[ast.stmt] = frozenset()
         self._feeds_itself = False
         self._waiting: dict[Key, list[tuple[ast.expr, Scope]]] = defaultdict(list)
 
-    def behind(self, launches: Sequence[ast.stmt], values: Collection[ast.expr]) -> Slice:
-        """What the values hang on that these statements pass; the statements themselves are left out."""
+    def behind(self, launches: Sequence[ast.stmt], values: Collection[ast.expr], *, first: bool = False) -> Slice:
+        """What the values hang on that these statements pass; the statements themselves are left out. `first`: when a
+        launch is first reached, so that no loop around it has come to an end of its body."""
         self._launches = frozenset(launches)
         self._whole.update(launches)  # what else they pass may change
         for statement in launches:
-            self._reach(statement)
+            self._reach(statement, loops=not (first and len(launches) == 1))
             for node in ast.walk(statement):
                 if node in values:
                     self._use(node, self._code.scope[statement])
@@ -103,7 +105,8 @@ class Slicer:
 
     def _is_open(self) -> bool:
         callees = [(function, call) for _, call in self._code.calls for function in self._code.callees(call)]
-        if not self._reached <= {function for function, _ in callees} or any(map(self._is_wrapped, self._reached)):
+        unseen = self._reached.keys() - {function for function, _ in callees}
+        if unseen or any(map(self._is_wrapped, self._reached)):
             return True
         given = {(function, name) for function, call in callees for name, _ in self._code.given(call, function)}
         needed = {key for key in self._needed if isinstance(key[0], ast.FunctionDef) and key[1] in parameters(key[0])}
@@ -134,15 +137,16 @@ class Slicer:
         else:
             self._enter(statement)
 
-    def _enter(self, statement: ast.stmt) -> None:
-        """Whatever decides whether the statement is reached, within its function."""
+    def _enter(self, statement: ast.stmt, *, loops: bool = True) -> None:
+        """Whatever decides whether the statement is reached, within its function. `loops`: and how often."""
         scope, above = self._code.scope[statement], self._code.above[statement]
         for each in above:
-            self._head(each)
+            if loops or not isinstance(each, (ast.For, ast.While)):
+                self._head(each)
         leaves = (each for each in self._code.statements[scope] if isinstance(each, _LEAVES))
         for leave in [each for each in leaves if each.lineno < statement.lineno]:
-            loops = [each for each in self._code.above[leave] if isinstance(each, (ast.For, ast.While))]
-            ends = isinstance(leave, (ast.Break, ast.Continue)) and loops[-1] in above
+            around = [each for each in self._code.above[leave] if isinstance(each, (ast.For, ast.While))]
+            ends = isinstance(leave, (ast.Break, ast.Continue)) and around[-1] in above
             if ends or isinstance(leave, ast.Return):
                 self._keep(leave)
 
@@ -154,13 +158,13 @@ class Slicer:
                 self._use(part, self._code.scope[statement])
             self._enter(statement)
 
-    def _reach(self, statement: ast.stmt) -> None:
+    def _reach(self, statement: ast.stmt, *, loops: bool = True) -> None:
         """The statement is reached: so is each call of its function."""
-        self._enter(statement)
+        self._enter(statement, loops=loops)
         scope = self._code.scope[statement]
-        if scope is None or scope in self._reached:
+        if scope is None or self._reached.get(scope) in (True, loops):
             return
-        self._reached.add(scope)
+        self._reached[scope] = loops
         for caller, call in self._code.calls:
             if scope in self._code.callees(call):
                 if isinstance(caller, HEADS):
@@ -169,7 +173,7 @@ class Slicer:
                     self._kept[caller] = None
                     self._called.setdefault(caller, call)
                     self._run(call, self._code.scope[caller])
-                    self._reach(caller)
+                    self._reach(caller, loops=loops)
 
     def _has_effect(self, statement: ast.stmt) -> bool:
         """Whether it may change anything that outlives its function."""

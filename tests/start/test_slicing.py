@@ -234,6 +234,23 @@ def test_where_no_kernel_ran_none_has_made_anything() -> None:
     assert [ast.unparse(each) for each in found.statements] == ["y = torch.zeros(4)"]
 
 
+def test_a_first_launch_hangs_on_no_loop_around_it_but_for_what_that_counts() -> None:
+    program = """
+    count = 0
+    for size in sizes:
+        count += 1
+    for step in range(steps):
+        for row in range(rows):
+            kernel[(1,)](count, row)
+    """
+    tree = ast.parse(dedent(program))
+    [launch] = [node for node in ast.walk(tree) if ast.unparse(node) == "kernel[(1,)](count, row)"]
+    assert isinstance(launch, ast.Expr) and isinstance(launch.value, ast.Call)
+    for first, heads in ((True, ["sizes", "range(rows)"]), (False, ["range(steps)", "range(rows)", "sizes"])):
+        found = Slicer(HostCode(tree)).behind([launch], launch.value.args, first=first)
+        assert sorted(ast.unparse(each.iter) for each in found.heads if isinstance(each, ast.For)) == sorted(heads)
+
+
 @pytest.mark.parametrize(
     "program",
     [pytest.param(text, id=name) for name, text in list(globals().items()) if name.isupper()],
