@@ -244,8 +244,8 @@ def test_a_first_launch_hangs_on_no_loop_around_it_but_for_what_that_counts() ->
             kernel[(1,)](count, row)
     """
     tree = ast.parse(dedent(program))
-    [launch] = [node for node in ast.walk(tree) if ast.unparse(node) == "kernel[(1,)](count, row)"]
-    assert isinstance(launch, ast.Expr) and isinstance(launch.value, ast.Call)
+    [launch] = [node for node in ast.walk(tree) if isinstance(node, ast.Expr)]
+    assert isinstance(launch.value, ast.Call)
     for first, heads in ((True, ["sizes", "range(rows)"]), (False, ["range(steps)", "range(rows)", "sizes"])):
         found = Slicer(HostCode(tree)).behind([launch], launch.value.args, first=first)
         assert sorted(ast.unparse(each.iter) for each in found.heads if isinstance(each, ast.For)) == sorted(heads)
