@@ -80,7 +80,8 @@ class Slicer:
 
     def behind(self, launches: Sequence[ast.stmt], values: Collection[ast.expr], *, first: bool = False) -> Slice:
         """What the values hang on that these statements pass; the statements themselves are left out. `first`: when a
-        launch is first reached, so that no loop around it has come to an end of its body."""
+        launch is first reached. Then the loop next around it has not gone round, whatever it runs over. One around
+        that may have, if this one had nothing to run over."""
         self._launches = frozenset(launches)
         self._whole.update(launches)  # what else they pass may change
         for statement in launches:
@@ -137,11 +138,11 @@ class Slicer:
         else:
             self._enter(statement)
 
-    def _enter(self, statement: ast.stmt, *, loops: bool = True) -> None:
-        """Whatever decides whether the statement is reached, within its function. `loops`: and how often."""
+    def _enter(self, statement: ast.stmt, *, but: ast.stmt | None = None) -> None:
+        """Whatever decides whether the statement is reached, within its function; one loop may be left out."""
         scope, above = self._code.scope[statement], self._code.above[statement]
         for each in above:
-            if loops or not isinstance(each, (ast.For, ast.While)):
+            if each is not but:
                 self._head(each)
         leaves = (each for each in self._code.statements[scope] if isinstance(each, _LEAVES))
         for leave in [each for each in leaves if each.lineno < statement.lineno]:
@@ -159,9 +160,11 @@ class Slicer:
             self._enter(statement)
 
     def _reach(self, statement: ast.stmt, *, loops: bool = True) -> None:
-        """The statement is reached: so is each call of its function."""
-        self._enter(statement, loops=loops)
-        scope = self._code.scope[statement]
+        """The statement is reached: so is each call of its function. `loops`: in each loop around it."""
+        scope, around = self._code.scope[statement], self._code.above[statement]
+        turning = [each for each in around if isinstance(each, (ast.For, ast.While))]
+        self._enter(statement, but=turning[-1] if turning and not loops else None)
+        loops = loops or bool(turning)
         if scope is None or self._reached.get(scope) in (True, loops):
             return
         self._reached[scope] = loops
