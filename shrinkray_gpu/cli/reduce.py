@@ -109,6 +109,11 @@ class _Reduce(TakesModule):
     metavar="PATH|V,V,...",
     help="FILE is PTX: the ptxas, or releases of it, installed aside: the first reduces. Default: Triton's own.",
 )
+@click.option(
+    "--nvcc",
+    metavar="FLAGS",
+    help="FILE is a CUDA program (.cu): what nvcc gets. Default: a comment `// nvcc ...` in its head.",
+)
 @click.option("--skip-pass", "skip", multiple=True, metavar="NAME", help="Leave this pass out; repeatable.")
 @click.option("--list-passes", is_flag=True, help="Print the passes in order, and end.")
 @click.option(

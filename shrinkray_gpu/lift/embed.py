@@ -72,7 +72,7 @@ def _written(program: Program, call: cst.Call, folder: Path, cwd: Path) -> tuple
     if not sources:
         return None
     used: list[Path] = []
-    texts = {source: _with_includes(source, used) for source in sources}
+    texts = {source: with_includes(source, used) for source in sources}
     cuda = [_literal(text) for source, text in texts.items() if source.suffix == ".cu"]
     cpp = [_literal(text) for source, text in texts.items() if source.suffix != ".cu"]
     if not cuda or None in (*cuda, *cpp):
@@ -107,7 +107,7 @@ def _strings(node: cst.BaseExpression) -> list[str]:
     return []
 
 
-def _with_includes(path: Path, used: list[Path]) -> str:
+def with_includes(path: Path, used: list[Path]) -> str:
     """The text, each file beside it that it includes in its place, once."""
     used.append(path)
 
@@ -115,7 +115,7 @@ def _with_includes(path: Path, used: list[Path]) -> str:
         inner = path.parent / found[1]
         if not inner.is_file():
             return found.group()
-        return "" if inner in used else _with_includes(inner, used)
+        return "" if inner in used else with_includes(inner, used)
 
     text = path.read_text(encoding="utf-8", errors="replace").replace("\r\n", "\n")
     return _INCLUDE.sub(included, re.sub(r"^[ \t]*#[ \t]*pragma[ \t]+once[^\n]*\n", "", text, flags=re.MULTILINE))
