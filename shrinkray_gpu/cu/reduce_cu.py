@@ -11,24 +11,23 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from shrinkray_gpu.cu.cu_fault import CuFault, build_fault, ending, kernels_of, last_words, launched_by_main, run_fault
+from shrinkray_gpu.cu.cu_fault import CuFault, build_fault, ending, last_words, run_fault
 from shrinkray_gpu.cu.cu_file import CuFile, read_cu
 from shrinkray_gpu.cu.cu_program import CUDA_PASSES, program_of, text_of
 from shrinkray_gpu.cu.cu_result import head_of
+from shrinkray_gpu.cu.launch_alone import kernels_alone, launches_alone
 from shrinkray_gpu.cu.nvcc_trial import LIMIT, STAGES, CuOutcome, NvccTrial
 from shrinkray_gpu.cu.options import CuOptions
 from shrinkray_gpu.device import gpus
 from shrinkray_gpu.errors import NotReproduced, UsageError
 from shrinkray_gpu.oracle.verdict import Verdict
-from shrinkray_gpu.passes.cuda import cuda_definitions
 from shrinkray_gpu.passes.cuda.cuda_layout import tidy
 from shrinkray_gpu.reduction.course import Course
 from shrinkray_gpu.reduction.engine import reduce_program
 from shrinkray_gpu.reduction.journal import Journal
-from shrinkray_gpu.reduction.native.native_tree import can_parse, parse
+from shrinkray_gpu.reduction.native.native_tree import can_parse
 from shrinkray_gpu.reduction.outcome import Listeners, ProgressEvent
 from shrinkray_gpu.reduction.program import Program
-from shrinkray_gpu.reduction.rendering.render import render
 from shrinkray_gpu.reduction.rewrites import Rewrites
 from shrinkray_gpu.reduction.size import lines
 from shrinkray_gpu.runner.inside.cuda_cpp.host_source import host_side
@@ -139,7 +138,7 @@ def reduce_cu(
         with (
             tempfile.TemporaryDirectory(prefix="shrink-") as journal_folder,
             Journal.open(
-                Path(journal_folder), original=program, seed=options.seed, width=max(4, options.jobs), settings={}
+                Path(journal_folder), original=program, seed=options.seed, width=max(2, options.jobs), settings={}
             ) as journal,
         ):
             found = reduce_program(
@@ -149,13 +148,15 @@ def reduce_cu(
                 journal=journal,
                 course=Course(
                     seed=options.seed,
-                    width=max(4, options.jobs),
+                    width=max(2, options.jobs),
                     skip=options.skip,
                     second=options.second,
                     stop=stop,
                     deadline=started + options.max_time,
                 ),
-                rewrites=Rewrites(lifts=lambda: list(_one_kernel(program))),
+                rewrites=Rewrites(
+                    lifts=lambda: [*([] if fault.ending else launches_alone(program)), *kernels_alone(program)]
+                ),
                 report=Listeners(progress),
             )
         smallest = text_of(found.program)
@@ -176,6 +177,12 @@ def reduce_cu(
             outcome.said + (outcome.run.stdout + outcome.run.stderr if outcome.run else ""),
             "" if final.faults else final.why,
         )
+
+
+def _first_candidates(program: Program, fault: CuFault) -> list[str]:
+    """Where nvcc shows the fault, no value of the host's is needed."""
+    launches = [] if fault.ending else sorted(launches_alone(program), key=len)
+    return [*launches, *kernels_alone(program)]
 
 
 def check_cu(path: Path, options: CuOptions, say: Say = lambda text: None) -> CuFault:
@@ -257,21 +264,6 @@ def _nothing(path: Path, outcome: CuOutcome, options: CuOptions, *, hosted: bool
         f"{does} here, where {made or 'no'} launch{'es are' if made != 1 else ' is'} checked and none is made: what a "
         "kernel does, and what follows from its results, only a machine with a GPU can show (leave --arch out there)"
     )
-
-
-def _one_kernel(program: Program) -> Iterator[str]:
-    """The program with one kernel that `main` launches, and what says the name of another one gone; before all passes,
-    since each try compiles all kernels."""
-    tree = parse(program.literals[0].source)
-    launched, every = launched_by_main(tree), kernels_of(tree)
-    edits = {kernel: None for kernel in every}
-    found = {
-        kernel: edit for edit in cuda_definitions.find(program) for kernel in edits if edit.what.endswith(f" {kernel}")
-    }
-    for kept in sorted(launched):
-        others = [edit for kernel, edit in found.items() if kernel != kept]
-        if others and kept in every:
-            yield render(program, others).text
 
 
 def _write(path: Path, text: str) -> None:
