@@ -6,8 +6,11 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import click
+
 from shrinkray_gpu.cli.interrupt import Interrupt
 from shrinkray_gpu.cli.screen import Screen
+from shrinkray_gpu.cli.words import several
 from shrinkray_gpu.cu.cu_file import holds_cu
 from shrinkray_gpu.errors import UsageError
 from shrinkray_gpu.intermediate.ir_file import holds_ir
@@ -20,6 +23,27 @@ _ELSEWHERE = {
     "passes": "--pass is for IR (.ttir, .ttgir, .mlir), and a program names no passes: leave it out",
 }
 """Options that say nothing of a program."""
+
+kind_options = several(
+    click.option(
+        "--pass",
+        "passes",
+        multiple=True,
+        metavar="NAME",
+        help="FILE is IR that names no passes: run this pass of MLIR on it; repeatable, in order.",
+    ),
+    click.option(
+        "--ptxas",
+        metavar="PATH|V,V,...",
+        help="FILE is PTX: the ptxas, or releases of it, installed aside: the first reduces. Default: Triton's own.",
+    ),
+    click.option(
+        "--nvcc",
+        metavar="FLAGS",
+        help="FILE is a CUDA program (.cu): what nvcc gets. Default: a comment `// nvcc ...` in its head.",
+    ),
+)
+"""Options that say how to compile a FILE of each kind."""
 
 
 def reducer(file: Path | None, given: Mapping[str, Any]) -> Reducer | None:

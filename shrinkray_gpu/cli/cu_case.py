@@ -29,7 +29,7 @@ from shrinkray_gpu.oracle.spec import FORMS
 from shrinkray_gpu.oracle.words import plain_pattern
 from shrinkray_gpu.runner import compiler, cores
 
-_UNFIT = (*(each for each in OF_PROGRAMS if each not in ("skip", "cwd")), "passes", "ptxas")
+_UNFIT = (*(each for each in OF_PROGRAMS if each not in ("skip", "cwd", "nvcc")), "passes", "ptxas")
 _WORDS = ("", "build:", "compile:", "regex:")
 
 

@@ -162,10 +162,10 @@ def reduce_cu(
         smallest = text_of(found.program)
         laid_out = tidy(smallest).strip() + "\n"
         for candidate in dict.fromkeys((laid_out, smallest)):
-            outcome = trial.build(candidate, fault.stage, test.seconds)
-            final = fault.verdict(candidate, outcome)
+            final = test.verdict(candidate)
             if final.faults:
                 break
+        outcome = trial.build(candidate, fault.stage, test.seconds)
         return CuResult(
             head + candidate,
             fault,
