@@ -16,7 +16,7 @@ def head_of(flags: Sequence[str], name: str, fault: CuFault) -> str:
 
 
 def issue(text: str, fault: CuFault, said: str, versions: Sequence[str], before: int, after: int) -> str:
-    """ISSUE.md: the error, the program, how to build it, what it says."""
+    """ISSUE.md for NVIDIA: the error, the program, how to build it, what it says."""
     first = next((line for line in said.splitlines() if line.strip()), str(fault))
     command = text.splitlines()[0].removeprefix("// ")
     return "\n".join(
@@ -40,6 +40,8 @@ def issue(text: str, fault: CuFault, said: str, versions: Sequence[str], before:
             "Environment:",
             "",
             *(f"- {line}" for line in versions),
+            "",
+            "<!-- shrink submit: nvidia -->",
             "",
         ]
     )

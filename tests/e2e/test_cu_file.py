@@ -57,11 +57,13 @@ def test_an_error_in_an_instance_of_a_template(table: Path) -> None:
     assert told["tokens"][1] < told["tokens"][0] and told["lines"][1] < told["lines"][0]
     assert sorted(path.name for path in (table / "table.shrink").iterdir()) == ["ISSUE.md", "best.cu"]
     assert repro.splitlines()[-1] in (table / "table.shrink" / "ISSUE.md").read_text()
+    added = refused("corpus", "add", "table.shrink", cwd=table)
+    assert added.code == 2 and "is of a CUDA program" in added.message
     again = shrink("replay", "repro_table.cu", "--arch", "sm_90", cwd=table)
     assert again.code == 0 and "still faults" in again.out
-    (table / "repro_table.cu").write_text(repro.replace(".scaled(", "*("))
-    mended = shrink("replay", "repro_table.cu", "--arch", "sm_90", cwd=table)
-    assert mended.code == 1 and "fixed" in mended.out
+    (table / "repro_table.cu").write_text(repro.replace(".scaled(", " * scaled("))
+    other = shrink("replay", "repro_table.cu", "--arch", "sm_90", cwd=table)
+    assert other.code == 1 and "changed fault" in other.out
 
 
 @pytest.mark.parametrize(
