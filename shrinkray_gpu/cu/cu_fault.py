@@ -71,8 +71,6 @@ class CuFault:
         numbers = {each.number for each in outcome.messages}
         if added := sorted((UNSOUND.keys() & numbers) - self.unsound):
             return lacks(f"the source {UNSOUND[added[0]]}")
-        if self.ending:
-            return self._run_verdict(outcome)
         if self.launches:
             tree = parse(text)
             launched = launched_by_main(tree)
@@ -80,7 +78,7 @@ class CuFault:
                 return lacks(f"main launches no {next(iter(self.kernels - launched), 'kernel')}")
             if self.idle is not None and (more := kernels_of(tree) - launched - self.idle):
                 return lacks(f"main launches {next(iter(more))} no more")
-        return shows(str(self))
+        return self._run_verdict(outcome) if self.ending else shows(str(self))
 
     def launch_verdict(self, outcome: CuOutcome) -> Verdict:
         """Of a run of a program that nvcc only warns of: whether it launches what the original did."""
@@ -139,7 +137,7 @@ def build_fault(text: str, outcome: CuOutcome, stage: str, asked: Sequence[Asked
     )
 
 
-def run_fault(outcome: CuOutcome, asked: Sequence[AskedWords], *, hosted: bool) -> CuFault | None:
+def run_fault(text: str, outcome: CuOutcome, asked: Sequence[AskedWords], *, hosted: bool) -> CuFault | None:
     """The fault that a run shows; None where it shows none, or not the words. `hosted`: nothing was launched, so that
     only a launch that is refused tells anything."""
     run = outcome.run
@@ -154,6 +152,7 @@ def run_fault(outcome: CuOutcome, asked: Sequence[AskedWords], *, hosted: bool) 
         "program",
         False,
         unsound=frozenset(UNSOUND.keys() & {each.number for each in outcome.messages}),
+        launches=bool(launched_by_main(parse(text))),
         ending=ending(run),
         last_words=last_words(run),
         refused=refused,

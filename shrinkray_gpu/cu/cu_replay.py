@@ -51,7 +51,7 @@ def replay_cu(path: Path, options: CuOptions) -> ReplayedCu:
                 continue
             if wanted and wanted <= {str(each.message) for each in outcome.messages}:
                 return ReplayedCu(file.fault, file.fault, "still faults")
-            fault = build_fault(file.text, outcome, stage, ()) or run_fault(outcome, (), hosted=hosted)
+            fault = build_fault(file.text, outcome, stage, ()) or run_fault(file.text, outcome, (), hosted=hosted)
             shows = str(fault) if fault else f"it {ending(outcome.run)}" if outcome.run else ""
             if fault is not None:
                 outcome_word = "fails" if not wanted else "still faults" if shows == file.fault else "changed fault"

@@ -233,7 +233,7 @@ def first_fault(text: str, trial: NvccTrial, options: CuOptions, path: Path, *, 
         if outcome.failed:
             break
     assert outcome is not None
-    fault = run_fault(outcome, options.words, hosted=hosted)
+    fault = run_fault(text, outcome, options.words, hosted=hosted)
     if fault is not None:
         return fault
     raise NotReproduced(_nothing(path, outcome, options, hosted=hosted))

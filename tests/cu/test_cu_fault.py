@@ -77,11 +77,12 @@ def test_without_a_gpu_a_run_shows_only_what_the_runtime_refuses() -> None:
     run = Run("plain", 1, stderr="fill: invalid argument\n")
     made, refused = HostedLaunch("fill", 0), HostedLaunch("fill", 1)
     ended = CuOutcome("", False, (), run, (made, refused))
-    found = run_fault(ended, (), hosted=True)
+    found = run_fault(TEXT, ended, (), hosted=True)
     assert found is not None and found.verdict(TEXT, ended).faults
-    assert run_fault(replace(ended, launches=(made,)), (), hosted=True) is None
-    assert run_fault(replace(ended, launches=()), (), hosted=False) is not None
+    assert run_fault(TEXT, replace(ended, launches=(made,)), (), hosted=True) is None
+    assert run_fault(TEXT, replace(ended, launches=()), (), hosted=False) is not None
     assert not found.verdict(TEXT, replace(ended, launches=(HostedLaunch("other", 1),))).faults
+    assert not found.verdict(TEXT.replace("run<Small>(x);", ""), ended).faults
     assert not found.verdict(TEXT, replace(ended, run=Run("plain", 1, stderr="not found\n"))).faults
     assert not found.verdict(TEXT, replace(ended, run=Run("plain", 0, stderr="fill: invalid argument\n"))).faults
 
@@ -102,7 +103,7 @@ def test_a_kernel_alone_keeps_the_host_code() -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ['const char* a = "x"""\n"y";\nint main() {}\n', "#define A '\\''\n// '''\n// \"\"\"\nint a;\n"]
+    "text", ['const char* a = "x"""\n"y";\nint main() {}\n', "#define A '\\''\n// '''\n// \"\"\"\nint f();\n"]
 )
 def test_any_text_goes_in_and_comes_out_as_it_is(text: str) -> None:
     assert text_of(program_of(text, "k.cu")) == text
