@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from shrinkray_gpu.events import printed_result
+from shrinkray_gpu.reduction.native.code import amount
 from shrinkray_gpu.reduction.size import lines
 from tests.e2e.command import only, refused, shrink
 
@@ -56,6 +57,7 @@ def test_an_error_in_an_instance_of_a_template(table: Path) -> None:
     assert ".scaled(" in repro and "scale<" in repro and "<<<" in repro and "clear" not in repro
     assert told["tokens"][1] < told["tokens"][0] and told["lines"][1] < told["lines"][0]
     assert sorted(path.name for path in (table / "table.shrink").iterdir()) == ["ISSUE.md", "best.cu"]
+    assert amount((table / "table.shrink" / "best.cu").read_text()).tokens < told["tokens"][0]
     assert repro.splitlines()[-1] in (table / "table.shrink" / "ISSUE.md").read_text()
     added = refused("corpus", "add", "table.shrink", cwd=table)
     assert added.code == 2 and "is of a CUDA program" in added.message
