@@ -1,4 +1,4 @@
-"""Which files are for a compiler below the frontend, and what reduces and replays them: Triton's IR, and PTX."""
+"""Which files are no programs in Python, and what reduces and replays them: Triton's IR, PTX, and CUDA programs."""
 
 from __future__ import annotations
 
@@ -6,8 +6,12 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import click
+
 from shrinkray_gpu.cli.interrupt import Interrupt
 from shrinkray_gpu.cli.screen import Screen
+from shrinkray_gpu.cli.words import several
+from shrinkray_gpu.cu.cu_file import holds_cu
 from shrinkray_gpu.errors import UsageError
 from shrinkray_gpu.intermediate.ir_file import holds_ir
 from shrinkray_gpu.ptx.ptx_file import holds_ptx
@@ -15,13 +19,39 @@ from shrinkray_gpu.ptx.ptx_file import holds_ptx
 Reducer = Callable[[Path, Sequence[str], Mapping[str, Any], Screen, Interrupt], None]
 _ELSEWHERE = {
     "ptxas": "--ptxas is for PTX (.ptx); of a program, `shrink explain FILE --ptxas` asks other releases",
+    "nvcc": "--nvcc is for a CUDA program (.cu): a program in Python gives its builds their flags itself",
     "passes": "--pass is for IR (.ttir, .ttgir, .mlir), and a program names no passes: leave it out",
 }
 """Options that say nothing of a program."""
 
+kind_options = several(
+    click.option(
+        "--pass",
+        "passes",
+        multiple=True,
+        metavar="NAME",
+        help="FILE is IR that names no passes: run this pass of MLIR on it; repeatable, in order.",
+    ),
+    click.option(
+        "--ptxas",
+        metavar="PATH|V,V,...",
+        help="FILE is PTX: the ptxas, or releases of it, installed aside: the first reduces. Default: Triton's own.",
+    ),
+    click.option(
+        "--nvcc",
+        metavar="FLAGS",
+        help="FILE is a CUDA program (.cu): what nvcc gets. Default: a comment `// nvcc ...` in its head.",
+    ),
+)
+"""Options that say how to compile a FILE of each kind."""
+
 
 def reducer(file: Path | None, given: Mapping[str, Any]) -> Reducer | None:
     """What reduces such a file; None for a program. Raises UsageError for an option that says nothing of that."""
+    if file is not None and holds_cu(file):
+        from shrinkray_gpu.cli import cu_case
+
+        return cu_case.reduce_case
     if file is not None and holds_ptx(file):
         from shrinkray_gpu.cli import ptx_case
 
@@ -36,6 +66,10 @@ def reducer(file: Path | None, given: Mapping[str, Any]) -> Reducer | None:
 
 def replayer(file: Path, given: Mapping[str, Any]) -> Callable[[Path, Mapping[str, Any]], int] | None:
     """What replays such a file; None for a corpus. Raises UsageError likewise."""
+    if file.is_file() and holds_cu(file):
+        from shrinkray_gpu.cli import cu_case
+
+        return cu_case.replay_case
     if file.is_file() and holds_ptx(file):
         from shrinkray_gpu.cli import ptx_case
 

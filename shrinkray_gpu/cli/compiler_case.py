@@ -26,7 +26,7 @@ from shrinkray_gpu.oracle.words import plain_pattern
 Say = Callable[[str], None]
 OF_PROGRAMS = (
     "launch", "reject", "keep", "skip", "controls", "control_environment", "control_patches", "cu", "zipped", "mode",
-    "resume", "cwd", "writable", "sandbox", "final_runs",
+    "resume", "cwd", "writable", "sandbox", "final_runs", "nvcc",
 )  # fmt: skip
 """Options of a reduction of a program that say nothing of what a compiler reads."""
 OF_CORPORA = ("bisected", "names", "runs", "junit", "html", "sandbox", "ray", "accelerators", "shard")

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from shrinkray_gpu.cli import project_settings, sandbox
-from shrinkray_gpu.cli.case_kinds import reducer
+from shrinkray_gpu.cli.case_kinds import kind_options, reducer
 from shrinkray_gpu.cli.interrupt import Interrupt
 from shrinkray_gpu.cli.json_lines import print_event
 from shrinkray_gpu.cli.module import TakesModule, file_or_module, find_command
@@ -42,8 +42,8 @@ if TYPE_CHECKING:
     from shrinkray_gpu.cli.progress import Progress
 
 _OF_CHECK = frozenset(
-    "oracle reject control control-env control-patch m launch arch ptxas python env cwd writable sandbox jobs timeout "
-    "quiet json help".split()
+    "oracle reject control control-env control-patch m launch arch ptxas nvcc python env cwd writable sandbox jobs "
+    "timeout quiet json help".split()
 )
 """Options of `shrink check`."""
 
@@ -53,7 +53,7 @@ class _Reduce(TakesModule):
         "What must persist": (
             "oracle", "reject", "keep", "control", "control-env", "control-patch", "confidence", "no-guards",
         ),
-        "What FILE may be": ("m", "launch", "pass", "ptxas"),
+        "What FILE may be": ("m", "launch", "pass", "ptxas", "nvcc"),
         "How it is run": ("arch", "python", "env", "cwd", "writable", "sandbox"),
         "How long it may take": (
             "jobs", "timeout", "max-time", "final-runs", "resume", "restart", "no-second", "check",
@@ -97,18 +97,7 @@ class _Reduce(TakesModule):
 @click.option(
     "--keep", multiple=True, metavar="NAME", help="Never remove this definition. Also `# shrink: keep` on a statement."
 )
-@click.option(
-    "--pass",
-    "passes",
-    multiple=True,
-    metavar="NAME",
-    help="FILE is IR that names no passes: run this pass of MLIR on it; repeatable, in order.",
-)
-@click.option(
-    "--ptxas",
-    metavar="PATH|V,V,...",
-    help="FILE is PTX: the ptxas, or releases of it, installed aside: the first reduces. Default: Triton's own.",
-)
+@kind_options
 @click.option("--skip-pass", "skip", multiple=True, metavar="NAME", help="Leave this pass out; repeatable.")
 @click.option("--list-passes", is_flag=True, help="Print the passes in order, and end.")
 @click.option(
@@ -213,6 +202,9 @@ def reduce_command(
 
     A FILE with PTX (.ptx, or a log with PTX in it) on which ptxas fails becomes the smallest such PTX. Options of ptxas
     stand behind `--`.
+
+    A FILE ending in .cu is a CUDA program with a main(): it becomes the smallest one that shows the same fault, in what
+    nvcc says or in a run. ARGS are the program's.
 
     A FILE ending in .ndjson or .ndjson.gz is a trace by tritonparse: its --launch N becomes a script and is reduced.
 

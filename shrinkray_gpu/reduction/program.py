@@ -142,9 +142,8 @@ DEEPEST = 100
 """Levels of a syntax tree, of which a pass takes up to eight calls each."""
 FLATTER = "Split the chain (of elif, attributes, calls or operators) by a variable or a function, and try again"
 _CPP = "CUDA C++ without a Python driver: name the script that builds and launches it (torch.utils.cpp_extension.load)"
-_NO_SCRIPT = {
-    **dict.fromkeys((".cu", ".cuh", ".cpp", ".cc"), _CPP),
-}
+_CU = "a CUDA program: only shrink FILE.cu --check, which tells its fault, shrink FILE.cu and shrink replay take one"
+_NO_SCRIPT = {".cu": _CU, **dict.fromkeys((".cuh", ".cpp", ".cc"), _CPP)}
 """What people have instead of a script, by its suffix."""
 
 

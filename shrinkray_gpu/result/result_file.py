@@ -37,6 +37,8 @@ def read(folder: Path, asked: Iterable[str]) -> Mapping[str, Any]:
         if missing:
             raise ValueError(f"it does not say {missing[0]!r}")
     except FileNotFoundError as error:
+        if folder.joinpath("best.cu").exists():
+            raise UsageError(f"{folder} is of a CUDA program: only shrink replay takes its result, a .cu") from error
         raise UsageError(
             f"{folder} has no {path.name}, which a reduction writes when it ends: name the <stem>.shrink of one that "
             "reached its end. One that was interrupted goes on with --resume"

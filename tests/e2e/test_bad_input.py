@@ -45,7 +45,7 @@ def check(said: Said, code: int, *words: str, folder: Path) -> None:
         (("folder",), "folder is a folder"),
         (("latin.py",), "latin.py: not Python"),
         (("notebook.ipynb",), "notebook.ipynb: cannot be read"),
-        (("kernel.cu",), "name the script that builds and launches it"),
+        (("kernel.cuh",), "name the script that builds and launches it"),
         (("failing.py", "--output", "nowhere/repro.py"), "nowhere is not a folder"),
         (("failing.py", "--output", "folder"), "name a file with --output"),
         (("failing.py", "--output", "n" * 250 + ".py"), "Choose a shorter one"),

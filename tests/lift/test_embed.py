@@ -4,7 +4,9 @@ import ast
 from pathlib import Path
 
 from shrinkray_gpu.lift.embed import embed
+from shrinkray_gpu.reduction.native.code import amount
 from shrinkray_gpu.reduction.program import Program
+from shrinkray_gpu.reduction.size import lines
 
 SCRIPT = """
 import os
@@ -36,3 +38,16 @@ def test_sources_in_files_become_part_of_the_script(tmp_path: Path) -> None:
 def test_a_source_that_is_not_there_leaves_the_call_alone(tmp_path: Path) -> None:
     program = Program.from_text(SCRIPT)
     assert embed(program, tmp_path / "script.py", tmp_path).program is program
+
+
+def test_a_header_of_both_compilers_stands_in_both_sources_unless_the_script_grows(tmp_path: Path) -> None:
+    files(tmp_path)
+    (tmp_path / "bind.cpp").write_text('#include <torch/extension.h>\n#include "helper.cuh"\nvoid run() {}\n')
+    start = Program.from_text(SCRIPT)
+    assert embed(start, tmp_path / "script.py", tmp_path).program.text.count("void help() {}") == 2
+    (tmp_path / "helper.cuh").write_text("#pragma once\n" + "__device__ void help() {}\n" * 30)
+    made = embed(start, tmp_path / "script.py", tmp_path)
+    assert made.program.text.count("void help() {}") == 30
+    whole = sum(amount(file.read_text()).tokens for file in made.files) + start.size.tokens
+    assert made.program.size.tokens <= whole
+    assert lines(made.program.text) <= lines(SCRIPT) + sum(lines(file.read_text()) for file in made.files)

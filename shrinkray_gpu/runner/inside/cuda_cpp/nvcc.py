@@ -102,7 +102,7 @@ class Nvcc:
         if self.arch is not None:
             specific = self.arch in (90, 100, 103, 120) and "_%da" % self.arch in repr(options)
             named = "-arch=sm_%d%s" % (self.arch, "a" if specific else "")
-            return [named, *_for_any_architecture(flags)]
+            return [named, *for_any_architecture(flags)]
         if not any(map(_ARCHITECTURE.match, flags)):
             torch: Any = sys.modules["torch"]
             major, minor = torch.cuda.get_device_capability() if torch.cuda.is_available() else (9, 0)
@@ -176,7 +176,7 @@ def parameters_of(ptx: str) -> Dict[str, List[int]]:
     return found
 
 
-def _for_any_architecture(flags: Sequence[str]) -> Iterator[str]:
+def for_any_architecture(flags: Sequence[str]) -> Iterator[str]:
     """`-gencode arch=compute_90,code=sm_90` may be one flag or two."""
     value_follows = False
     for flag in flags:

@@ -1,0 +1,173 @@
+"""`shrink FILE` and `shrink replay FILE` where FILE is a CUDA program: arguments in, words out."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import click
+
+from shrinkray_gpu.cli import project_settings
+from shrinkray_gpu.cli.compiler_case import OF_CORPORA, OF_PROGRAMS, Say, reduce_file, refuse
+from shrinkray_gpu.cli.interrupt import Interrupt
+from shrinkray_gpu.cli.screen import Screen
+from shrinkray_gpu.cli.words import architecture, chosen_python, narrator, print_answer, settings
+from shrinkray_gpu.cu.cu_fault import CuFault
+from shrinkray_gpu.cu.cu_replay import replay_cu
+from shrinkray_gpu.cu.cu_result import issue
+from shrinkray_gpu.cu.options import AskedWords, CuOptions
+from shrinkray_gpu.cu.reduce_cu import CuResult, check_cu, reduce_cu
+from shrinkray_gpu.device import toolkit
+from shrinkray_gpu.errors import UsageError
+from shrinkray_gpu.intermediate.search import IrTally
+from shrinkray_gpu.oracle.spec import FORMS
+from shrinkray_gpu.oracle.words import plain_pattern
+from shrinkray_gpu.runner import compiler, cores
+
+_UNFIT = (*(each for each in OF_PROGRAMS if each not in ("skip", "cwd", "nvcc")), "passes", "ptxas")
+_WORDS = ("", "build:", "compile:", "regex:")
+
+
+@dataclass
+class CuReduction:
+    """A reduction of a CUDA program that was asked for."""
+
+    file: Path
+    options: CuOptions
+    output: Path
+    report: bool
+    suffix: str = ".cu"
+    unit: str = "tokens"
+
+    @property
+    def begun(self) -> str:
+        return f"building {self.file} by {self.options.nvcc} ..."
+
+    @property
+    def folder(self) -> Path:
+        return self.output.with_name(f"{self.file.stem}.shrink")
+
+    def check(self) -> CuFault:
+        return check_cu(self.file, self.options)
+
+    def reduce(self, *, say: Say, stop: Callable[[], bool], shown: Callable[[int, IrTally], None]) -> CuResult:
+        result = reduce_cu(
+            self.file,
+            self.options,
+            self.folder,
+            self.output,
+            say=say,
+            stop=stop,
+            shown=lambda tokens, tries: shown(tokens, IrTally(tries=tries)),
+        )
+        if self.report and not result.refuted:
+            text = issue(result.text, result.fault, result.said, self._versions(), result.before[0], result.after[0])
+            (self.folder / "ISSUE.md").write_text(text, encoding="utf-8")
+        return result
+
+    def tell(self, result: CuResult, output: Path) -> None:
+        (lines, tokens), (fewer, left) = result.before, result.after
+        place = os.path.relpath(output)
+        click.echo(f"reduced: {self.file} from {lines} lines to {fewer}, {tokens} tokens to {left}\n\n{result.text}")
+        click.echo(f"  fault: {result.fault}")
+        click.echo(f"  {result.tries} tries in {result.seconds:.1f} s; seen again in a fresh process")
+        if result.ended != "done":
+            click.echo(f"  the search ended early: {result.ended}")
+        click.echo(f"  saved: {place}")
+        if self.report:
+            click.echo(f"  to attach: {os.path.relpath(self.folder / 'ISSUE.md')}")
+        click.echo(f"  shows the fault: {shlex.join(['shrink', 'replay', place])}")
+
+    def _versions(self) -> list[str]:
+        release = compiler.release(self.options.nvcc)
+        arch = "the GPU of the machine" if self.options.arch is None else f"--arch {self.options.arch}"
+        return [f"nvcc {release}", f"built for {arch}"]
+
+
+def reduce_case(
+    file: Path, args: Sequence[str], given: Mapping[str, Any], screen: Screen, interrupt: Interrupt
+) -> None:
+    """Reduce the file, write the result, and tell; with `--check`, only tell what fault it shows."""
+    reduce_file(file, given, screen, interrupt, lambda say: _asked(file, args, given, say))
+
+
+def replay_case(file: Path, given: Mapping[str, Any]) -> int:
+    """Build a result again, and run it if a run shows its fault. Returns 0 if it still does; of a program that tells
+    no fault, if it shows none."""
+    refuse((*OF_CORPORA, "tritons", "ptxas"), "corpora, IR and PTX", f"{file} is a CUDA program", given)
+    say = narrator(given["as_json"])
+    if len(given["pythons"]) > 1:
+        raise UsageError("nvcc belongs to no interpreter: give --python once, or set CUDA_HOME for another nvcc")
+    options = _options(next(iter(given["pythons"]), None), file, given, say)
+    found = replay_cu(file, options)
+    say.close()
+    if given["as_json"]:
+        print_answer({"told": found.told, "shows": found.shows, "outcome": found.outcome})
+    else:
+        click.echo(f"{file}: {found.outcome} ({found.shows})")
+    return 0 if found.as_told else 1
+
+
+def _asked(file: Path, args: Sequence[str], given: Mapping[str, Any], say: Say) -> CuReduction:
+    refuse(_UNFIT, "programs in Python, IR and PTX", f"{file} is a CUDA program", given)
+    options = replace(
+        _options(given["python"], file, given, say),
+        flags=_flags(given["nvcc"]),
+        words=_asked_words(given, say),
+        argv=tuple(args),
+        cwd=given["cwd"] or Path.cwd(),
+        skip=frozenset(given["skip"]),
+        jobs=given["jobs"] or cores.usable(),
+        seed=given["seed"],
+        second=not given["no_second"],
+        **({} if given["max_time"] is None else {"max_time": given["max_time"]}),
+    )
+    output = (given["output"] or file.with_name(f"repro_{file.stem}.cu")).absolute()
+    return CuReduction(file, options, output, report=not given["no_report"])
+
+
+def _options(python: str | None, file: Path, given: Mapping[str, Any], say: Say) -> CuOptions:
+    if not file.is_file():
+        raise UsageError(f"cannot read {file}: no such file")
+    arch = architecture(given["arch"])
+    environment = {**os.environ, **settings(given["env"])}
+    found = chosen_python(python, file, say)
+    compiler.check(found, environment, arch)
+    nvcc = toolkit.find("nvcc", found, environment)
+    assert nvcc is not None
+    return CuOptions(nvcc=nvcc, arch=arch, environment=environment, seconds=given.get("timeout"))
+
+
+def _flags(typed: str | None) -> tuple[str, ...] | None:
+    try:
+        return None if typed is None else tuple(shlex.split(typed))
+    except ValueError as error:
+        raise UsageError(f"--nvcc {typed}: {error}. Write the flags as in a shell") from error
+
+
+def _asked_words(given: Mapping[str, Any], say: Say) -> tuple[AskedWords, ...]:
+    oracle = given["oracle"]
+    if oracle and "oracle" in project_settings.taken():
+        say("the oracle of [tool.shrink] is for programs in Python: a .cu must keep its fault, whatever words that has")
+        return ()
+    return tuple(map(_words, oracle))
+
+
+def _words(spec: str) -> AskedWords:
+    kind = next((form.prefix for form in FORMS if form.prefix and spec.startswith(form.prefix)), "")
+    if kind not in _WORDS:
+        raise UsageError(
+            f"--oracle {spec}: of a CUDA program only words can be asked: give WORDS, build:REGEX or regex:REGEX"
+        )
+    if not spec.removeprefix(kind).strip():
+        raise UsageError("the oracle is empty: say what must persist, or leave --oracle out")
+    try:
+        pattern = re.compile(spec.removeprefix(kind), re.MULTILINE) if kind else plain_pattern(spec)
+    except re.error as error:
+        raise UsageError(f"--oracle {spec}: {error}") from error
+    return AskedWords(pattern, spec, builds=kind in ("build:", "compile:"))

@@ -1,0 +1,59 @@
+"""A result of a reduction of a .cu once more: does it show what its head says?"""
+
+from __future__ import annotations
+
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from shrinkray_gpu.cu.cu_fault import build_fault, ending, run_fault
+from shrinkray_gpu.cu.cu_file import read_cu
+from shrinkray_gpu.cu.nvcc_trial import LIMIT, STAGES, NvccTrial
+from shrinkray_gpu.cu.options import CuOptions
+from shrinkray_gpu.device import gpus
+
+
+@dataclass(frozen=True)
+class ReplayedCu:
+    """What a program does."""
+
+    told: str
+    """What its head says of its fault; empty where it says nothing."""
+    shows: str
+    outcome: str
+    """`still faults`, `changed fault`, `fixed`; of a program that tells none, `fails` or `passes`."""
+
+    @property
+    def as_told(self) -> bool:
+        return self.outcome in ("still faults", "passes")
+
+
+def replay_cu(path: Path, options: CuOptions) -> ReplayedCu:
+    """Build it stage by stage until it shows its fault, and run it at last. Raises UsageError as `read_cu` does."""
+    gpu = gpus.present()
+    file = read_cu(path, options.flags, options.arch, gpu=gpu)
+    hosted = options.arch is not None or not gpu
+    wanted = set(filter(None, file.fault.split("; ")))
+    shows = ""
+    with tempfile.TemporaryDirectory(prefix="shrink-") as place:
+        trial = NvccTrial(
+            options.nvcc,
+            (*file.flags, f"-I{path.parent.absolute()}"),
+            path.name,
+            Path(place),
+            environment=options.environment,
+            hosted=hosted,
+            cwd=options.cwd,
+        )
+        for stage in STAGES:
+            outcome = trial.build(file.text, stage, options.seconds or LIMIT)
+            if trial.is_for_several(outcome):
+                continue
+            if wanted and wanted <= {str(each.message) for each in outcome.messages}:
+                return ReplayedCu(file.fault, file.fault, "still faults")
+            fault = build_fault(file.text, outcome, stage, ()) or run_fault(file.text, outcome, (), hosted=hosted)
+            shows = str(fault) if fault else f"it {ending(outcome.run)}" if outcome.run else ""
+            if fault is not None:
+                outcome_word = "fails" if not wanted else "still faults" if shows == file.fault else "changed fault"
+                return ReplayedCu(file.fault, shows, outcome_word)
+    return ReplayedCu(file.fault, shows, "fixed" if wanted else "passes")

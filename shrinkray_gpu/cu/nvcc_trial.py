@@ -1,0 +1,167 @@
+"""One text of a CUDA program, compiled as far as the fault needs, and run where a run shows it.
+
+Without a GPU the program is linked to the project's own runtime (`virtual_runtime.c`), which checks and records
+launches and makes none. Each try has a folder of its own, and a guard that ends all that it started.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from shrinkray_gpu.cu.nvcc_words import SaidMessage, messages
+from shrinkray_gpu.errors import UsageError
+from shrinkray_gpu.runner.inside.cuda_cpp import host_code
+from shrinkray_gpu.runner.inside.cuda_cpp.nvcc import was_killed
+from shrinkray_gpu.runner.lanes import Setup
+from shrinkray_gpu.runner.plain import fence, run_words
+from shrinkray_gpu.runner.run import Run
+
+STAGES = ("ptx", "cubin", "object", "program")
+"""How far a program is built, the cheapest first: kernels to PTX, kernels whole, host code too, linked and run."""
+LIMIT = 600.0
+"""Seconds for what nobody has timed yet."""
+_OPTIMISES = re.compile(r"(-O\d|--optimize.*|-lineinfo|--generate-line-info|-G|--device-debug)\Z")
+_KILLED = (-9, 137)
+_SEVERAL = re.compile(r"not allowed when compiling for multiple GPU architectures")
+
+
+@dataclass(frozen=True)
+class HostedLaunch:
+    """A launch that the host code asked for, on the runtime of our own."""
+
+    kernel: str
+    error: int
+    """0: it would have been made."""
+
+
+@dataclass(frozen=True)
+class CuOutcome:
+    """What a try came to."""
+
+    said: str
+    """What nvcc printed."""
+    failed: bool
+    """Whether nvcc did."""
+    messages: tuple[SaidMessage, ...]
+    run: Run | None = None
+    """Of the program, where it was built and run."""
+    launches: tuple[HostedLaunch, ...] = ()
+    seconds: float = 0.0
+    trouble: str = ""
+    """Why the try tells nothing; empty where it does."""
+
+
+class NvccTrial:
+    """nvcc with its flags, and where programs are built and run."""
+
+    def __init__(
+        self,
+        nvcc: Path,
+        flags: Sequence[str],
+        name: str,
+        folder: Path,
+        *,
+        environment: Mapping[str, str],
+        hosted: bool,
+        argv: Sequence[str] = (),
+        cwd: Path = Path(),
+    ) -> None:
+        """`hosted`: programs run against the runtime that launches nothing. Raises UsageError where that cannot be
+        made."""
+        self.nvcc, self.flags, self.name, self.folder = str(nvcc), tuple(flags), name, folder
+        self.environment, self.argv, self.cwd = dict(environment), tuple(argv), cwd
+        self.runtime = host_code.runtime(str(folder), self.nvcc) if hosted else None
+        if hosted and self.runtime is None:
+            raise UsageError("no runtime for a program without a GPU can be built here: install a C compiler (cc)")
+
+    def build(self, text: str, stage: str, seconds: float) -> CuOutcome:
+        """Build it up to a stage, and run it if that is the last."""
+        with tempfile.TemporaryDirectory(dir=self.folder, ignore_cleanup_errors=True) as place:
+            return self._built(Path(place), text, stage, seconds)
+
+    def _built(self, place: Path, text: str, stage: str, seconds: float) -> CuOutcome:
+        source = place / self.name
+        source.write_text(text, encoding="utf-8")
+        ptx = place / "kernel.ptx"
+        if stage in ("ptx", "cubin"):
+            done = self._nvcc(place, ["-ptx", "-o", str(ptx), str(source)], seconds)
+            if stage == "cubin" and not done.failed and not done.trouble:
+                more = self._nvcc(place, ["-cubin", "-o", str(place / "kernel.cubin"), str(ptx)], seconds, ptx)
+                return CuOutcome(
+                    done.said + more.said,
+                    more.failed,
+                    (*done.messages, *more.messages),
+                    seconds=done.seconds + more.seconds,
+                    trouble=more.trouble,
+                )
+            return done
+        if stage == "object":
+            return self._nvcc(place, ["-c", "-o", str(place / "program.o"), str(source)], seconds)
+        program = place / "program"
+        done = self._nvcc(place, ["-o", str(program), str(source)], seconds, linked=True)
+        if done.failed or done.trouble:
+            return done
+        told = place / "launches"
+        setup = Setup(
+            python=sys.executable, environment={}, imports=(), own=(str(place),), scratch=str(place), confine=True
+        )
+        run = run_words(
+            [*fence(sys.executable, setup), str(program), *self.argv],
+            environment={**self.environment, "TMPDIR": str(place), "SHRINK_LAUNCHES": str(told)},
+            cwd=self.cwd,
+            seconds=seconds,
+        )
+        return CuOutcome(
+            done.said,
+            False,
+            done.messages,
+            run,
+            _launches(told) if self.runtime else (),
+            done.seconds + run.seconds,
+            run.trouble,
+        )
+
+    def _nvcc(
+        self, place: Path, words: Sequence[str], seconds: float, ptx: Path | None = None, *, linked: bool = False
+    ) -> CuOutcome:
+        flags: Sequence[str] = self.flags
+        if linked and self.runtime:  # the device's code is not used: the sooner it is made the better
+            flags = [flag for flag in flags if not _OPTIMISES.match(flag)]
+            flags = [*flags, *host_code.FLAGS, self.runtime, "-Xlinker", f"-rpath={Path(self.runtime).parent}"]
+        run = run_words(
+            [self.nvcc, *flags, *words],
+            environment={**self.environment, "TMPDIR": str(place)},
+            cwd=place,
+            seconds=seconds,
+            kept=None,
+        )
+        said = (run.stdout + run.stderr).replace(f"{place}{os.sep}", "")
+        failed = run.exit != 0
+        trouble = run.trouble or (f"nvcc did not end within {seconds:g} s" if run.timed_out else "")
+        if not trouble and failed and (was_killed(said) or run.signal in (9, 15) or run.exit in _KILLED):
+            trouble = "nvcc was killed (out of memory?)"
+        made = ptx or next((Path(word) for word in words if word.endswith(".ptx")), None)
+        text = made.read_text(encoding="utf-8", errors="replace") if made is not None and made.exists() else ""
+        return CuOutcome(said, failed, tuple(messages(said, self.name, text)), seconds=run.seconds, trouble=trouble)
+
+    @staticmethod
+    def is_for_several(outcome: CuOutcome) -> bool:
+        """Whether this stage makes nothing of flags for more than one architecture."""
+        return bool(_SEVERAL.search(outcome.said))
+
+
+def _launches(told: Path) -> tuple[HostedLaunch, ...]:
+    try:
+        lines = told.read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:
+        return ()
+    pairs = [line.partition(" ") for line in lines]
+    return tuple(
+        HostedLaunch(host_code.plain_name(host_code.demangle(name.encode())), int(error)) for error, _, name in pairs
+    )

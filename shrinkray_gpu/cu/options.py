@@ -1,0 +1,48 @@
+"""What may be asked of a reduction of a .cu."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from shrinkray_gpu.oracle.guarded_pattern import Pattern
+
+
+@dataclass(frozen=True)
+class AskedWords:
+    """What nvcc or the program must say."""
+
+    pattern: Pattern
+    spec: str
+    builds: bool = False
+    """Whether only nvcc may say it (`build:`)."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class CuOptions:
+    """How to reduce. Everything but nvcc has a default."""
+
+    nvcc: Path
+    arch: int | None = None
+    """Compute capability times ten: compile for it, and launch nothing. None: as the nvcc line says, and the run is
+    that of this machine's GPU, if it has one."""
+    flags: tuple[str, ...] | None = None
+    """For nvcc; None: those of the file's head."""
+    words: tuple[AskedWords, ...] = ()
+    """What must be said; empty: whatever goes wrong first."""
+    argv: tuple[str, ...] = ()
+    """Of the program."""
+    environment: Mapping[str, str] = field(default_factory=dict)
+    cwd: Path = Path()
+    skip: frozenset[str] = frozenset()
+    """Names of passes that are left out."""
+    seconds: float | None = None
+    """For one try; None: ten times what the original took."""
+    jobs: int = 1
+    """Tries at a time."""
+    max_time: float = 600.0
+    """Seconds of search."""
+    seed: int = 0
+    second: bool = True
+    """Whether to try, at the end, to do better once more from the start."""

@@ -1,0 +1,272 @@
+"""One reduction of a CUDA program, in the order of time: the file, its fault, the search, the final check."""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from shrinkray_gpu.cu.cu_fault import CuFault, build_fault, ending, last_words, run_fault
+from shrinkray_gpu.cu.cu_file import CuFile, read_cu
+from shrinkray_gpu.cu.cu_program import CUDA_PASSES, program_of, text_of
+from shrinkray_gpu.cu.cu_result import head_of
+from shrinkray_gpu.cu.launch_alone import kernels_alone, launches_alone
+from shrinkray_gpu.cu.nvcc_trial import LIMIT, STAGES, CuOutcome, NvccTrial
+from shrinkray_gpu.cu.options import CuOptions
+from shrinkray_gpu.device import gpus
+from shrinkray_gpu.errors import NotReproduced, UsageError
+from shrinkray_gpu.oracle.verdict import Verdict
+from shrinkray_gpu.passes.cuda.cuda_layout import tidy
+from shrinkray_gpu.reduction.course import Course
+from shrinkray_gpu.reduction.engine import reduce_program
+from shrinkray_gpu.reduction.journal import Journal
+from shrinkray_gpu.reduction.native.native_tree import can_parse
+from shrinkray_gpu.reduction.outcome import Listeners, ProgressEvent
+from shrinkray_gpu.reduction.program import Program
+from shrinkray_gpu.reduction.rewrites import Rewrites
+from shrinkray_gpu.reduction.size import lines
+from shrinkray_gpu.runner.inside.cuda_cpp.host_source import host_side
+
+Say = Callable[[str], None]
+SHORTEST = 20.0
+"""Seconds that a try may take at least, beside ten times what the original took."""
+NO_PARSER = "a .cu is reduced by its syntax tree, and the grammar is missing: pip install 'shrinkray-gpu[cuda]'"
+
+
+@dataclass(frozen=True)
+class CuResult:
+    """What came of it."""
+
+    text: str
+    """The whole file, head included."""
+    fault: CuFault
+    before: tuple[int, int]
+    """Lines and tokens of the file and the headers that went into it."""
+    after: tuple[int, int]
+    tries: int
+    seconds: float
+    ended: str
+    """`done`, `out of time`, `stopped` or `interrupted`."""
+    said: str
+    """What nvcc and the program print of the result."""
+    refuted: str = ""
+    """What the result does instead of the fault in the final check; empty if it shows it."""
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "text": self.text,
+            "ended": self.ended,
+            "fault": str(self.fault),
+            "lines": [self.before[0], self.after[0]],
+            "tokens": [self.before[1], self.after[1]],
+            "tries": self.tries,
+            "seconds": round(self.seconds, 2),
+        }
+
+
+@dataclass
+class NvccTest:
+    """The interestingness test: each candidate built up to the fault's stage, some at a time."""
+
+    trial: NvccTrial
+    fault: CuFault
+    seconds: float
+    threads: ThreadPoolExecutor
+    hosts: dict[str, Verdict] = field(default_factory=dict)
+    """Whether a program launches its kernels, by all of its text that the host's compiler reads."""
+
+    def judge(self, programs: Sequence[Program]) -> list[Verdict]:
+        return list(self.threads.map(lambda each: self.verdict(text_of(each)), programs))
+
+    def foresee(self, likely: Iterable[Program]) -> None:
+        """Nothing is begun ahead."""
+
+    def insist(self, on: bool) -> None:
+        """No "no" is provisional."""
+
+    def values(self, program: Program) -> Mapping[int, str]:
+        return {}
+
+    def verdict(self, text: str) -> Verdict:
+        found = self.fault.verdict(text, self.trial.build(text, self.fault.stage, self.seconds))
+        if not (found.faults and self.fault.runs):
+            return found
+        host = host_side(text)
+        if host not in self.hosts:
+            launched = self.fault.launch_verdict(self.trial.build(text, "program", self.seconds))
+            if not launched.is_known:
+                return launched
+            self.hosts[host] = launched
+        return found if self.hosts[host].faults else self.hosts[host]
+
+
+def reduce_cu(
+    path: Path,
+    options: CuOptions,
+    folder: Path,
+    output: Path,
+    *,
+    say: Say = lambda text: None,
+    stop: Callable[[], bool] = lambda: False,
+    shown: Callable[[int, int], None] = lambda tokens, tries: None,
+) -> CuResult:
+    """The smallest program with the fault of the one at `path`. `folder` gets `best.cu`, which is whole at every moment
+    and never larger than the program; `output` is what the result will be called. `shown` is told the tokens of each
+    smaller program, and the tries so far.
+
+    Raises UsageError for bad input, NotReproduced where the program shows no fault, or not the one asked for.
+    """
+    started = time.monotonic()
+    with _begun(path, options, say) as (file, trial, text, fault, took, threads):
+        program = program_of(text, str(path))
+        before = (lines(file.whole), program_of(file.whole, str(path)).size.tokens)
+        say(f"{before[0]} lines; {fault}")
+        test = NvccTest(trial, fault, options.seconds or max(SHORTEST, 10 * took), threads)
+        head = head_of(file.flags, output.name, fault)
+        folder.mkdir(exist_ok=True)
+
+        def progress(event: ProgressEvent) -> None:
+            if event.kind == "accepted":
+                _write(folder / "best.cu", head + text_of(event.program))
+                shown(event.program.size.tokens, event.tries)
+
+        with (
+            tempfile.TemporaryDirectory(prefix="shrink-") as journal_folder,
+            Journal.open(
+                Path(journal_folder), original=program, seed=options.seed, width=max(2, options.jobs), settings={}
+            ) as journal,
+        ):
+            found = reduce_program(
+                program,
+                passes=CUDA_PASSES,
+                test=test,
+                journal=journal,
+                course=Course(
+                    seed=options.seed,
+                    width=max(2, options.jobs),
+                    skip=options.skip,
+                    second=options.second,
+                    stop=stop,
+                    deadline=started + options.max_time,
+                ),
+                rewrites=Rewrites(
+                    lifts=lambda: [*([] if fault.ending else launches_alone(program)), *kernels_alone(program)]
+                ),
+                report=Listeners(progress),
+            )
+        smallest = text_of(found.program)
+        laid_out = tidy(smallest).strip() + "\n"
+        for candidate in dict.fromkeys((laid_out, smallest)):
+            final = test.verdict(candidate)
+            if final.faults:
+                break
+        outcome = trial.build(candidate, fault.stage, test.seconds)
+        return CuResult(
+            head + candidate,
+            fault,
+            before,
+            (lines(head + candidate), found.program.size.tokens),
+            found.cost.tries,
+            time.monotonic() - started,
+            found.ended,
+            outcome.said + (outcome.run.stdout + outcome.run.stderr if outcome.run else ""),
+            "" if final.faults else final.why,
+        )
+
+
+def _first_candidates(program: Program, fault: CuFault) -> list[str]:
+    """Where nvcc shows the fault, no value of the host's is needed."""
+    launches = [] if fault.ending else sorted(launches_alone(program), key=len)
+    return [*launches, *kernels_alone(program)]
+
+
+def check_cu(path: Path, options: CuOptions, say: Say = lambda text: None) -> CuFault:
+    """The fault that a reduction would begin with. Raises as `reduce_cu` does."""
+    with _begun(path, options, say) as (_, _, _, fault, _, _):
+        return fault
+
+
+@contextmanager
+def _begun(
+    path: Path, options: CuOptions, say: Say
+) -> Iterator[tuple[CuFile, NvccTrial, str, CuFault, float, ThreadPoolExecutor]]:
+    """The file, its trial, the text to reduce, its fault, and the seconds that the fault took to show."""
+    if not can_parse():
+        raise UsageError(NO_PARSER)
+    gpu = gpus.present()
+    file = read_cu(path, options.flags, options.arch, gpu=gpu)
+    hosted = options.arch is not None or not gpu
+    with tempfile.TemporaryDirectory(prefix="shrink-") as place, ThreadPoolExecutor(options.jobs) as threads:
+        trial = NvccTrial(
+            options.nvcc,
+            (*file.flags, f"-I{path.parent.absolute()}"),
+            path.name,
+            Path(place),
+            environment=options.environment,
+            hosted=hosted,
+            argv=options.argv,
+            cwd=options.cwd,
+        )
+        started = time.monotonic()
+        fault = first_fault(file.text, trial, options, path, hosted=hosted)
+        yield file, trial, file.text, fault, time.monotonic() - started, threads
+
+
+def first_fault(text: str, trial: NvccTrial, options: CuOptions, path: Path, *, hosted: bool) -> CuFault:
+    """The fault, at the first stage that shows it. Raises NotReproduced, saying what cannot be judged here."""
+    limit = options.seconds or LIMIT
+    outcome: CuOutcome | None = None
+    for stage in STAGES:
+        outcome = trial.build(text, stage, limit)
+        if trial.is_for_several(outcome):
+            continue
+        if outcome.trouble and not (outcome.run and outcome.run.timed_out):
+            raise UsageError(f"{outcome.trouble}: that tells nothing of {path}. Free memory, or raise --timeout")
+        fault = build_fault(text, outcome, stage, options.words)
+        if fault is not None:
+            return _with_launches(fault, text, trial, limit) if hosted else fault
+        if outcome.failed:
+            break
+    assert outcome is not None
+    fault = run_fault(text, outcome, options.words, hosted=hosted)
+    if fault is not None:
+        return fault
+    raise NotReproduced(_nothing(path, outcome, options, hosted=hosted))
+
+
+def _with_launches(fault: CuFault, text: str, trial: NvccTrial, limit: float) -> CuFault:
+    """With its launches watched, where nvcc only warns and the program launches what the fault is in."""
+    if fault.failed or not fault.launches:
+        return fault
+    if fault.launch_verdict(trial.build(text, "program", limit)).faults:
+        return replace(fault, runs=True)
+    return fault
+
+
+def _nothing(path: Path, outcome: CuOutcome, options: CuOptions, *, hosted: bool) -> str:
+    asked = ", ".join(each.spec for each in options.words)
+    if outcome.failed:
+        first = next((str(each.message) for each in outcome.messages if each.message.level == "error"), outcome.said)
+        return f"{path} fails to build otherwise than by {asked}: {first[:300]}"
+    assert outcome.run is not None
+    said = f" ({words})" if (words := last_words(outcome.run)) else ""
+    builds = f"and does not say {asked}" if asked else "without an error"
+    does = f"nvcc builds {path} {builds}; it {ending(outcome.run)}{said}"
+    if not hosted:
+        return does
+    made = len(outcome.launches)
+    return (
+        f"{does} here, where {made or 'no'} launch{'es are' if made != 1 else ' is'} checked and none is made: what a "
+        "kernel does, and what follows from its results, only a machine with a GPU can show (leave --arch out there)"
+    )
+
+
+def _write(path: Path, text: str) -> None:
+    new = path.with_name(path.name + ".new")
+    new.write_text(text, encoding="utf-8")
+    new.replace(path)
