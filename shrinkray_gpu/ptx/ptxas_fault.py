@@ -7,6 +7,8 @@ import signal
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from shrinkray_gpu.oracle.speech import signal_name
+
 _MESSAGE = re.compile(r"^ptxas (?:.*?, line (?P<line>\d+); *)?(?P<level>error|fatal) *: (?P<words>.*)$", re.M)
 _ECHO = re.compile(r"Ptx assembly aborted due to errors")
 """What it says of any error, behind the words that tell why."""
@@ -82,13 +84,15 @@ def _kind(status: int | None, told: bool) -> str:
     if status is None:
         return "no end"
     if (died := _signal(status)) is not None:
-        return f"signal {died.name}"
+        return f"signal {signal_name(died)}"
     return "error" if told else f"exit status {status}"
 
 
-def _signal(status: int | None) -> signal.Signals | None:
-    number = 0 if status is None else -status if status < 0 else status - 128  # a shell around ptxas counts from 128
-    return signal.Signals(number) if number in signal.Signals.__members__.values() else None
+def _signal(status: int | None) -> int | None:
+    if status is None or status < 0:
+        return status and -status
+    number = status - 128  # a shell around ptxas counts from 128
+    return number if number in signal.Signals.__members__.values() else None
 
 
 def _loose(words: str) -> str:

@@ -136,7 +136,7 @@ def test_several_releases(crash: Path, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("status", "kind"),
-    [(-11, "signal SIGSEGV"), (139, "signal SIGSEGV"), (None, "no end"), (255, "exit status 255")],
+    [(-11, "signal SIGSEGV"), (139, "signal SIGSEGV"), (-35, "signal 35"), (None, "no end"), (255, "exit status 255")],
 )
 def test_how_it_ended(status: int | None, kind: str) -> None:
     fault = fault_in(status, "", {})
