@@ -4,8 +4,9 @@
     python benchmarks/code_figures.py run [NAME ...]    reduce them, each by the command that a user would type
     python benchmarks/code_figures.py table
 
-Programs are in benchmarks/code_figures/. All is compiled for sm_90, and nothing runs. `in 25 lines` is the second of
-the search from which on the best had no more. Figures: benchmarks/results/code_figures.json.
+Programs are in benchmarks/code_figures/; cases.toml says for which architecture one is compiled. Nothing runs.
+`in 25 lines` is the second of the search from which on the best had no more. Figures:
+benchmarks/results/code_figures.json.
 """
 
 from __future__ import annotations
@@ -37,30 +38,31 @@ ENOUGH = 25
 _RATIO = re.compile(r", ([\d.]+) times")
 
 
-def shrink(*words: str, folder: Path) -> subprocess.CompletedProcess[str]:
+def shrink(*words: str, arch: str, folder: Path) -> subprocess.CompletedProcess[str]:
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "TRITON_CACHE_DIR": str(folder / "triton")}
-    command = [sys.executable, "-m", "shrinkray_gpu", *words, "--arch", "sm_90"]
+    command = [sys.executable, "-m", "shrinkray_gpu", *words, "--arch", arch]
     return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True)
 
 
-def reduced(name: str, oracle: str, jobs: int, seconds: float) -> dict[str, Any]:
+def reduced(name: str, case: dict[str, str], jobs: int, seconds: float) -> dict[str, Any]:
+    oracle, source = case["oracle"], FOLDER / case.get("program", name)
     folder = packages.BUILD.parent / "code_figures" / name
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
-    shutil.copyfile(FOLDER / name / "failing.py", folder / "failing.py")
+    shutil.copyfile(source / "failing.py", folder / "failing.py")
     limits = ("--jobs", str(jobs), "--max-time", f"{seconds:g}", "--no-report")
     began = time.monotonic()
-    done = shrink("failing.py", "--oracle", oracle, *limits, folder=folder)
+    done = shrink("failing.py", "--oracle", oracle, *limits, arch=case.get("arch", "sm_90"), folder=folder)
     row: dict[str, Any] = {"name": name, "oracle": oracle, "seconds": round(time.monotonic() - began)}
     if done.returncode:
         return row | {"refused": (done.stderr or done.stdout).strip()[-400:]}
-    return row | read(name, folder / "failing.shrink")
+    return row | read(source, folder / "failing.shrink")
 
 
-def read(name: str, folder: Path) -> dict[str, Any]:
-    """What a reduction left in its folder."""
+def read(source: Path, folder: Path) -> dict[str, Any]:
+    """What a reduction of the program in `source` left in its folder."""
     told = json.loads((folder / "result.json").read_text())
-    smallest = (FOLDER / name / "smallest.py").read_text()
+    smallest = (source / "smallest.py").read_text()
     original, repro = (_RATIO.search(told["code"][which]) for which in ("original", "repro"))
     assert original is not None and repro is not None
     return {
@@ -108,19 +110,20 @@ def main() -> None:
     parser.add_argument("--commit", help="names the row; default: the tree's")
     given = parser.parse_args()
     told = tomlkit.parse((FOLDER / "cases.toml").read_text()).unwrap()
-    wanted = {name: one["oracle"] for name, one in told.items() if name in (given.names or told)}
+    wanted = {name: case for name, case in told.items() if name in (given.names or told)}
     if given.command == "prove":
-        for name, oracle in wanted.items():
+        for name, case in wanted.items():
             for file in ("failing.py", "smallest.py"):
                 aside = packages.BUILD.parent / "code_figures"
                 aside.mkdir(parents=True, exist_ok=True)
-                done = shrink(str(FOLDER / name / file), "--check", "--oracle", oracle, folder=aside)
+                path, arch = FOLDER / case.get("program", name) / file, case.get("arch", "sm_90")
+                done = shrink(str(path), "--check", "--oracle", case["oracle"], arch=arch, folder=aside)
                 print(f"{name}/{file}: {(done.stdout + done.stderr).strip().splitlines()[-1]}", flush=True)
         return
     board = scoreboard.load(RESULTS) | {"about": ABOUT}
     row = scoreboard.row_of(board, {"commit": given.commit or packages.commit()} if given.command == "run" else {})
-    for name, oracle in wanted.items() if given.command == "run" else ():
-        one = reduced(name, oracle, given.jobs, given.max_time)
+    for name, case in wanted.items() if given.command == "run" else ():
+        one = reduced(name, case, given.jobs, given.max_time)
         row["faults"] = [each for each in row["faults"] if each["name"] != name] + [one]
         scoreboard.save(RESULTS, board)
         print(table(row["faults"][-1:]), flush=True)

@@ -1,6 +1,6 @@
 """Reductions of Triton's IR: operations, seconds and tries, beside the smallest that was written by hand.
 
-    python benchmarks/ir_cases.py [NAME ...] [--seeds N]
+    python benchmarks/ir_cases.py [NAME ...] [--seeds N]     with names, the rows of the others stay
     python benchmarks/ir_cases.py --corpus            the IR of each case of the corpus that fails in a pass
 
 Programs and minima are in benchmarks/ir_cases/; each minimum was committed before a reducer ran on its program. A case
@@ -129,11 +129,15 @@ def corpus() -> None:
     record(ROOT / "benchmarks" / "results" / "ir_corpus.json", {"rows": rows})
 
 
-def record(path: Path, told: dict[str, Any]) -> None:
+def stamp() -> dict[str, str]:
+    """Of which code figures are, and of when."""
     commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], cwd=ROOT, capture_output=True, text=True)
+    return {"commit": commit.stdout.strip(), "date": time.strftime("%Y-%m-%d")}
+
+
+def record(path: Path, told: dict[str, Any]) -> None:
     about = "Reductions of Triton's IR. By benchmarks/ir_cases.py."
-    whole = {"about": about, "commit": commit.stdout.strip(), "date": time.strftime("%Y-%m-%d"), **told}
-    path.write_text(json.dumps(whole, indent=1) + "\n")
+    path.write_text(json.dumps({"about": about, **stamp(), **told}, indent=1) + "\n")
 
 
 def main() -> None:
@@ -152,8 +156,13 @@ def main() -> None:
             print(json.dumps(rows[-1]), flush=True)
     print(f"median {statistics.median(row['after'] for row in rows)} operations, "
           f"{statistics.median(row['by hand'] for row in rows)} by hand")  # fmt: skip
-    if not given.names:
-        record(RESULTS, {"seeds": given.seeds, "rows": rows})
+    told: dict[str, Any] = {"seeds": given.seeds, "rows": rows}
+    if given.names:
+        told = json.loads(RESULTS.read_text())
+        new = {row["case"]: row | {"seeds": given.seeds} | stamp() for row in rows}
+        found = {row["case"]: row for row in told["rows"]} | new
+        told["rows"] = [found[case] for case in sorted(found)]
+    record(RESULTS, told)
 
 
 if __name__ == "__main__":

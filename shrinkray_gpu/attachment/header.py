@@ -42,7 +42,7 @@ class Header:
     def above(self, text: str, name: str, *, versions: Mapping[str, str], arch: int | None, argv: Sequence[str]) -> str:
         """The repro, a file of this name, under it. Lines that must stay the first ones stay."""
         words = shlex.join(["python", name, *without_secret_words(argv)])
-        run = [f"{words}   (on an {architectures.name(arch)} GPU)" if arch else words]
+        run = [f"{words}   (on {architectures.name_with_article(arch)} GPU)" if arch else words]
         run += [self.check] if self.check else []
         rows = [f"Shows: {self.shows}", f"Seen:  {platform_of(versions, arch)}", *(f"Run:   {how}" for how in run)]
         rows += [f"Compare: {self.compare}"] if self.compare else []

@@ -64,6 +64,7 @@ def templates(scrub: Scrubber) -> Environment:
         environment.filters[made_of.__name__] = _filter(made_of, scrub)
     environment.filters["shell"] = shlex.quote
     environment.filters["architecture"] = lambda number: Markdown(architectures.name(number))
+    environment.filters["architecture_with_article"] = lambda number: Markdown(architectures.name_with_article(number))
     return environment
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-import re
+import shlex
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -18,10 +18,10 @@ from shrinkray_gpu.cli.json_lines import print_event
 from shrinkray_gpu.cli.screen import Screen
 from shrinkray_gpu.errors import FinalCheckFailed, UsageError
 from shrinkray_gpu.events import Checked, Finished, nobody, saying
+from shrinkray_gpu.intermediate.reduced_text import ReducedText
 from shrinkray_gpu.intermediate.search import IrTally
-from shrinkray_gpu.oracle.guarded_pattern import Pattern
 from shrinkray_gpu.oracle.spec import FORMS
-from shrinkray_gpu.oracle.words import plain_pattern
+from shrinkray_gpu.oracle.words import compiler_pattern
 
 Say = Callable[[str], None]
 OF_PROGRAMS = (
@@ -44,18 +44,6 @@ EVERY = 5.0
 """Seconds between two lines that tell how far the search is."""
 
 
-class CaseResult(Protocol):
-    """What a reduction came to."""
-
-    @property
-    def text(self) -> str: ...
-    @property
-    def fault(self) -> object: ...
-    @property
-    def refuted(self) -> str: ...
-    def to_json(self) -> dict[str, Any]: ...
-
-
 class CaseReduction(Protocol):
     """One reduction that was asked for."""
 
@@ -68,12 +56,17 @@ class CaseReduction(Protocol):
         """`operations`."""
 
     @property
+    def healthy(self) -> str:
+        """What good tries do: `parse`."""
+
+    @property
     def begun(self) -> str:
         """What is done first, for a line that says so."""
 
     def check(self) -> object: ...
-    def reduce(self, *, say: Say, stop: Callable[[], bool], shown: Callable[[int, IrTally], None]) -> CaseResult: ...
-    def tell(self, result: Any, output: Path) -> None: ...
+    def reduce(
+        self, *, say: Say, stop: Callable[[], bool], shown: Callable[[int, IrTally], None]
+    ) -> ReducedText[Any]: ...
 
 
 def reduce_file(
@@ -111,6 +104,8 @@ def reduce_file(
             say(f"{size} {reduction.unit}, {tally.tries} tries")
 
     result = reduction.reduce(say=say, stop=interrupt.asked, shown=shown)
+    if broken := result.tally.broken:
+        say(f"{broken} changes could not be made, by a bug of shrink's own; the result is none the worse")
     screen.close()
     try:
         output.write_text(result.text, encoding="utf-8")
@@ -123,9 +118,20 @@ def reduce_file(
         )
     hear(Finished({**result.to_json(), "output": str(output)}))
     if not given["as_json"]:
-        reduction.tell(result, output)
+        _tell(result, file, output, reduction.healthy)
     if interrupt.count:
         sys.exit(130)
+
+
+def _tell(result: ReducedText[Any], file: Path, output: Path, healthy: str) -> None:
+    """Print what came of it."""
+    tally, place = result.tally, os.path.relpath(output)
+    share = f"{tally.share:.0%} of which {healthy}" if tally.tries else "none needed"
+    click.echo(f"reduced: {file} from {result.before} {result.unit} to {result.after}\n\n{result.text}")
+    click.echo(f"  fault: {result.fault} ({result.compiler} {result.release})")
+    click.echo(f"  {tally.tries} tries, {share}, in {result.seconds:.1f} s; seen again in a fresh process")
+    click.echo(f"  saved: {place}")
+    click.echo(f"  shows the fault: {shlex.join(['shrink', 'replay', place])}")
 
 
 def refuse(names: Sequence[str], of: str, what: str, given: Mapping[str, Any]) -> None:
@@ -137,16 +143,18 @@ def refuse(names: Sequence[str], of: str, what: str, given: Mapping[str, Any]) -
         raise UsageError(f"--{option} is for {of}, and {what}: leave it out")
 
 
-def asked_words(given: Mapping[str, Any], what: str, say: Say) -> tuple[Pattern, ...]:
-    """What the compiler must say. Raises UsageError for another oracle than words."""
+def asked_words(given: Mapping[str, Any], what: str, say: Say) -> tuple[str, ...]:
+    """What the compiler must say, as `compiler_pattern` reads it. Raises UsageError for another oracle than words."""
     oracle = given["oracle"]
     if oracle and "oracle" in project_settings.taken():
         say(f"the oracle of [tool.shrink] is for programs: {what} must keep its fault, whatever words that has")
         return ()
-    return tuple(_words(spec, what) for spec in oracle)
+    for spec in oracle:
+        _check_words(spec, what)
+    return tuple(oracle)
 
 
-def _words(spec: str, what: str) -> Pattern:
+def _check_words(spec: str, what: str) -> None:
     kind = next((form.prefix for form in FORMS if form.prefix and spec.startswith(form.prefix)), "")
     if kind not in ("", "compile:", "regex:"):
         raise UsageError(
@@ -154,7 +162,4 @@ def _words(spec: str, what: str) -> Pattern:
         )
     if not spec.strip():
         raise UsageError("the oracle is empty: say what must persist, or leave --oracle out")
-    try:
-        return re.compile(spec.removeprefix(kind)) if kind else plain_pattern(spec)
-    except re.error as error:
-        raise UsageError(f"--oracle {spec}: {error}") from error
+    compiler_pattern(spec)

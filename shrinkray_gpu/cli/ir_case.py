@@ -23,6 +23,7 @@ from shrinkray_gpu.intermediate.options import IrOptions
 from shrinkray_gpu.intermediate.pass_table import read_pass
 from shrinkray_gpu.intermediate.reduce_ir import IrResult, check_ir, reduce_ir
 from shrinkray_gpu.intermediate.search import IrTally
+from shrinkray_gpu.oracle.words import compiler_pattern
 from shrinkray_gpu.runner.interpreter import check_python, interpreter_path
 
 _SETTING = re.compile(r"(\w+)=(-?\d+|true|false)")
@@ -36,7 +37,8 @@ class IrReduction:
     file: Path
     options: IrOptions
     suffix: str = ".mlir"
-    unit: str = "operations"
+    unit: str = IrResult.unit
+    healthy: str = "parse"
 
     @property
     def begun(self) -> str:
@@ -48,26 +50,12 @@ class IrReduction:
     def reduce(self, *, say: Say, stop: Callable[[], bool], shown: Callable[[int, IrTally], None]) -> IrResult:
         return reduce_ir(self.file, self.options, say=say, stop=stop, shown=shown)
 
-    def tell(self, result: IrResult, output: Path) -> None:
-        tell(result, self.file, output)
-
 
 def reduce_case(
     file: Path, args: Sequence[str], given: Mapping[str, Any], screen: Screen, interrupt: Interrupt
 ) -> None:
     """Reduce the file, write the result, and tell; with `--check`, only tell whether a pass fails."""
     reduce_file(file, given, screen, interrupt, lambda say: IrReduction(file, _options(file, args, given, say)))
-
-
-def tell(result: IrResult, file: Path, output: Path) -> None:
-    """Print what came of it."""
-    tally = result.tally
-    share = f"{tally.parsed / tally.tries:.0%} of which parse" if tally.tries else "none was needed"
-    click.echo(f"reduced: {file} from {result.before} operations to {result.after}\n\n{result.text}")
-    click.echo(f"  fault: {result.fault}")
-    click.echo(f"  {tally.tries} tries, {share}, in {result.seconds:.1f} s; seen again in a fresh process")
-    click.echo(f"  saved: {os.path.relpath(output)}")
-    click.echo(f"  shows the fault: shrink replay {os.path.relpath(output)}")
 
 
 def replay_case(file: Path, given: Mapping[str, Any]) -> int:
@@ -103,7 +91,7 @@ def _options(file: Path, args: Sequence[str], given: Mapping[str, Any], say: Cal
         python=python,
         environment={**os.environ, **settings(given["env"])},
         arch=given["arch"] or "",
-        words=asked_words(given, "IR", say),
+        words=tuple(map(compiler_pattern, asked_words(given, "IR", say))),
         passes=tuple(call for word in given["passes"] for call in read_pass(word)),
         settings=dict(map(_setting, args)),
         seed=given["seed"],

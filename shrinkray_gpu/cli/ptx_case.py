@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,7 +24,7 @@ from shrinkray_gpu.ptx.options import PtxOptions
 from shrinkray_gpu.ptx.ptx_file import gpu_name, read_ptx
 from shrinkray_gpu.ptx.ptx_replay import SECONDS, replay_ptx
 from shrinkray_gpu.ptx.ptxas_fault import PtxasFault
-from shrinkray_gpu.ptx.reduce_ptx import PtxResult, check_ptx, reduce_ptx
+from shrinkray_gpu.ptx.reduce_ptx import PtxResult, PtxTrial, check_ptx, reduce_ptx
 from shrinkray_gpu.ptx.release_table import difference, head_lines, table
 from shrinkray_gpu.runner import cores
 
@@ -41,7 +40,8 @@ class PtxReduction:
     options: PtxOptions
     others: Mapping[str, Path]
     suffix: str = ".ptx"
-    unit: str = "instructions"
+    unit: str = PtxResult.unit
+    healthy: str = "have no error of their own"
 
     @property
     def begun(self) -> str:
@@ -51,22 +51,12 @@ class PtxReduction:
         return check_ptx(self.file, self.options)
 
     def reduce(self, *, say: Say, stop: Callable[[], bool], shown: Callable[[int, IrTally], None]) -> PtxResult:
-        def releases(text: str, flags: tuple[str, ...], fault: PtxasFault) -> list[str]:
+        def releases(text: str, trial: PtxTrial, fault: PtxasFault) -> list[str]:
             tools = [self.options.ptxas, *self.others.values()]
-            return head_lines(tools, text, flags, seconds=self.options.seconds, wanted=fault)
+            seconds = self.options.seconds
+            return head_lines(tools, text, trial.all_flags, seconds=seconds, wanted=fault, words=trial.words)
 
         return reduce_ptx(self.file, self.options, say=say, stop=stop, shown=shown, releases=releases)
-
-    def tell(self, result: PtxResult, output: Path) -> None:
-        tally = result.tally
-        share = (
-            f"{tally.parsed / tally.tries:.0%} of which have no error of their own" if tally.tries else "none needed"
-        )
-        click.echo(f"reduced: {self.file} from {result.before} instructions to {result.after}\n\n{result.text}")
-        click.echo(f"  fault: {result.fault} (ptxas {result.release})")
-        click.echo(f"  {tally.tries} tries, {share}, in {result.seconds:.1f} s; seen again in a fresh process")
-        click.echo(f"  saved: {os.path.relpath(output)}")
-        click.echo(f"  shows the fault: {shlex.join(['shrink', 'replay', os.path.relpath(output)])}")
 
 
 def reduce_case(
@@ -108,7 +98,7 @@ def _asked(file: Path, args: Sequence[str], given: Mapping[str, Any], say: Say) 
         ptxas=first,
         arch=arch,
         flags=tuple(args),
-        words=asked_words(given, "PTX", say),
+        oracle=asked_words(given, "PTX", say),
         jobs=given["jobs"] or cores.usable(),
         seed=given["seed"],
         **({} if given["timeout"] is None else {"seconds": given["timeout"]}),

@@ -42,7 +42,8 @@ class ReplayEnvironment:
     @classmethod
     def of(cls, python: str, arch: int | None, environment: Mapping[str, str]) -> ReplayEnvironment:
         gpu = arch is None and gpus.present()
-        return cls(python, arch, gpu, versions(python, {**os.environ, **environment}, gpu=gpu))
+        found = versions(python, {**os.environ, **environment}, gpu=gpu)
+        return cls(python, arch, gpu, {**found, "arch": architectures.name(arch)} if arch else found)
 
     @property
     def name(self) -> str:

@@ -36,8 +36,8 @@ class _Column:
 
     @property
     def gpu(self) -> str:
-        """That of a whole replay. Machines that share one are told apart below its table."""
-        return "" if self.shard else self.versions.get("gpu", "")
+        """That of a whole replay, or what it compiled for. Machines that share one are told apart below its table."""
+        return "" if self.shard else self.versions.get("gpu") or self.versions.get("arch", "")
 
 
 def shard_json(

@@ -64,6 +64,12 @@ class AllArchitectures:
         knows = (vendor for vendor in self.vendors if vendor.number(vendor.name(number)) == number)
         return next(knows, self.vendors[0]).name(number)
 
+    def name_with_article(self, number: int) -> str:
+        """`an sm_90`, `a gfx942`."""
+        name = self.name(number)
+        return f"{'an' if name.startswith('sm_') else 'a'} {name}"
+
+
 @dataclass(frozen=True)
 class AllFigures:
     """The figures of a compiled kernel, whichever vendor's it is: the stages that were delivered tell."""

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 import re
-import signal
 from dataclasses import dataclass
 
 from shrinkray_gpu.intermediate.compiler import Trial
+from shrinkray_gpu.oracle.speech import signal_name
 
 _ASSERTION = re.compile(r"^\S*?: ?(?P<file>[^\s:]+):\d+: (?P<function>.*?): Assertion `(?P<words>.*)' failed\.?$", re.M)
 _UNREACHABLE = re.compile(r"^(?P<words>.*)\nUNREACHABLE executed at (?P<file>[^\s:]+):\d+", re.M)
@@ -62,7 +62,7 @@ def fault_in(trial: Trial, name: str) -> IrFault | None:
 def kind_without_words(said: str, ended_by: int | None) -> str:
     """What a pass did of which the compiler tells nothing more; `ended_by`: the signal of its process."""
     if ended_by:
-        return f"signal {signal.Signals(ended_by).name}"
+        return f"signal {signal_name(ended_by)}"
     return "a crash without words" if _CAUGHT.search(said) else "a failure without words"
 
 

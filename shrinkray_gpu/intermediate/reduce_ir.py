@@ -19,6 +19,7 @@ from shrinkray_gpu.intermediate.ir_file import IrFile, read_ir
 from shrinkray_gpu.intermediate.ir_replay import replayed
 from shrinkray_gpu.intermediate.model import IrModule, count, size
 from shrinkray_gpu.intermediate.options import IrOptions
+from shrinkray_gpu.intermediate.reduced_text import ReducedText
 from shrinkray_gpu.intermediate.search import IrSearch, IrTally, TextForm
 
 Say = Callable[[str], None]
@@ -26,39 +27,15 @@ SHORTEST = 5
 """Seconds that a try may take at least, beside ten times what the first one took: some loop for ever."""
 
 
-@dataclass(frozen=True)
-class IrResult:
+@dataclass(frozen=True, kw_only=True)
+class IrResult(ReducedText[IrFault]):
     """What came of it."""
 
-    text: str
-    """The whole file."""
-    fault: IrFault
-    before: int
-    """Operations of the file."""
-    at_pass: int
-    """Operations of the module that the failing pass was given."""
-    after: int
-    tally: IrTally
-    seconds: float
-    release: str
-    ended: str
-    """`done`, `out of time` or `stopped`."""
-    refuted: str = ""
-    """What a fresh process does with the file instead of the fault; empty if it shows it."""
+    unit = "operations"
+    compiler = "triton"
 
     def to_json(self) -> dict[str, Any]:
-        share = self.tally.parsed / self.tally.tries if self.tally.tries else 1.0
-        return {
-            "text": self.text,
-            "ended": self.ended,
-            "fault": str(self.fault),
-            "pass": self.fault.name,
-            "operations": [self.before, self.after],
-            "tries": self.tally.tries,
-            "parsed": round(share, 4),
-            "seconds": round(self.seconds, 2),
-            "triton": self.release,
-        }
+        return {**super().to_json(), "pass": self.fault.name}
 
 
 @dataclass(frozen=True)
@@ -89,7 +66,6 @@ def reduce_ir(
         begun, before = located(file, path, options, compiler)
         say(f"{before} operations; {begun.fault}")
         module = _generic(compiler, begun.text, path)
-        at_pass = count(module)
 
         limit = SECONDS
 
@@ -116,14 +92,11 @@ def reduce_ir(
         calls = [compiler.table.call(step) for step in begun.steps]
         release = compiler.release
     whole = lit_test.written(text, calls, begun.fault, arch=options.arch, release=release)
-    if search.tally.broken:
-        say(f"{search.tally.broken} changes could not be made, by a bug of shrink's own; the result is none the worse")
     refuted = _refuted(whole, path, begun.fault, options)
     return IrResult(
         text=whole,
         fault=begun.fault,
         before=before,
-        at_pass=at_pass,
         after=count(smallest),
         tally=search.tally,
         seconds=time.monotonic() - started,

@@ -54,6 +54,11 @@ class IrTally:
     by_family: dict[str, tuple[int, int, int]] = field(default_factory=dict)
     """Tries, those that parse, and those accepted."""
 
+    @property
+    def share(self) -> float:
+        """Of the tries, those that parse; 1 where there were none."""
+        return self.parsed / self.tries if self.tries else 1.0
+
     def note(self, family: str, parsed: bool, accepted: bool) -> None:
         self.tries += 1
         self.parsed += parsed

@@ -19,7 +19,7 @@ from shrinkray_gpu.ptx.options import PtxOptions
 from shrinkray_gpu.ptx.ptx_file import ptx_in
 from shrinkray_gpu.ptx.ptx_replay import fault_told
 from shrinkray_gpu.ptx.ptxas_fault import PtxasFault, fault_in
-from shrinkray_gpu.ptx.reduce_ptx import anywhere, check_ptx, reduce_ptx
+from shrinkray_gpu.ptx.reduce_ptx import check_ptx, reduce_ptx
 from shrinkray_gpu.ptx.release_table import head_lines
 from shrinkray_gpu.runner import cores
 from shrinkray_gpu.runner.knob_settings import KnobSetting
@@ -66,8 +66,8 @@ def write_ptx(
         whole = Path(folder, "kernel.ptx")
         whole.write_text(f"{command[0] if command else ''}\n{ptx}", encoding="utf-8")
         fault = check_ptx(whole, asked)
-        told = fault_in(255, said, {}, like=anywhere(fault))
-        if told is None or told.message != anywhere(fault).message:
+        told = fault_in(255, said, {}, like=fault.anywhere)
+        if told is None or told.message != fault.anywhere.message:
             raise NotReproduced(f"ptxas fails otherwise ({fault})")
         tools = [tool, *environments.ptxas_at_hand().values()]
         until = time.monotonic() + seconds
@@ -75,7 +75,9 @@ def write_ptx(
             whole,
             asked,
             stop=stop,
-            releases=lambda small, flags, of: lines_in_time(tools, small, flags, of, until=until, stop=stop),
+            releases=lambda small, trial, of: lines_in_time(
+                tools, small, trial.all_flags, of, until=until, stop=stop
+            ),
         )
         if result.refuted:
             raise NotReproduced(result.refuted)

@@ -39,7 +39,14 @@ class LaneTier(RunTier):
 
         def ran(request: Request, fresh: bool) -> Run:
             started = time.monotonic()
-            run = self.pool.run(request, fresh=fresh, brief=brief, machine_code=policy.machine_code, wants=wants)
+            run = self.pool.run(
+                request,
+                fresh=fresh,
+                brief=brief,
+                machine_code=policy.machine_code,
+                wants=wants,
+                settled=lambda run: self.oracle.judge(run).answer is Answer.PASSES,
+            )
             self.tally.count(COLD if run.mode == "cold" else LANE, time.monotonic() - started)
             return run
 

@@ -107,13 +107,13 @@ class RegressedOracle(Oracle):
         return False  # the question is about code; how the run ends is compared in `verdict`
 
     def verdict(self, run: Run) -> Verdict:
+        known = self.original
+        if known is not None and (ruled_out := self._ruled_out(run, known)):
+            return lacks(ruled_out)
         if unasked := self._unasked(run):
             return unasked
         pairs, doubts = self._pairs(run)
-        known = self.original
         if known is not None:
-            if known.ended_well and speech.has_failed(run):
-                return lacks(f"{speech.ending(run)}, and the original ends well")
             # A pass may have renamed the kernel, never to the name of another one.
             pairs = [pair for pair in pairs if pair.kernel not in known.others]
         worst = self._worst(pairs)
@@ -149,6 +149,26 @@ class RegressedOracle(Oracle):
             return ""
         return f"there is no regression to reduce: {self._told(worst)}. Name another figure or release"
 
+    def _ruled_out(self, run: Run, known: OriginalRegression) -> str:
+        """Why the run here says no by itself, whatever the other compiler makes of its kernels; empty: it does not."""
+        compiled = [one for one in run.compiles if one.failure is None]
+        if compiled and known.ended_well and speech.has_failed(run):
+            return f"{speech.ending(run)}, and the original ends well"
+        if run.turned or not compiled:
+            return ""
+        why = f"the kernel that regressed is not compiled, only {', '.join(sorted(known.others))}"
+        for one in (one for one in compiled if one.kernel not in known.others):
+            figure = self._of(one)
+            if figure is None:
+                return ""
+            best = _pair(one, figure, 0)  # nothing there: no pair of this figure is worse here
+            told = f"kernel {one.kernel}: {figure} {self.figure.unit}, whatever Triton {self.release} makes of it"
+            verdict = self._compared(best, known, told, turned=False) if self._regressed(best) else lacks(told)
+            if verdict.faults:
+                return ""
+            why = verdict.why
+        return why
+
     def _unasked(self, run: Run) -> Verdict | None:
         """Where the two compilers cannot be compared."""
         if not any(one.failure is None for one in run.compiles):
@@ -175,8 +195,7 @@ class RegressedOracle(Oracle):
             if other_options := _other_options(here, other):
                 doubts.append(f"kernel {here.kernel}: {OTHERWISE}, with {other_options}")
                 continue
-            options = {name: here.options.get(name) for name in _HELD}
-            pairs.append(FigurePair(here.kernel, mine, theirs, options, _operations(here.ir.get("ttir", ""))))
+            pairs.append(_pair(here, mine, theirs))
         return pairs, doubts
 
     def _of(self, compiled: Compilation) -> int | None:
@@ -214,6 +233,11 @@ class RegressedOracle(Oracle):
             name = changed[0]
             return lacks(f"{told}, with {name}={pair.options.get(name)} for {known.pair.options.get(name)}")
         return shows(told)
+
+
+def _pair(compiled: Compilation, here: int, there: int) -> FigurePair:
+    options = {name: compiled.options.get(name) for name in _HELD}
+    return FigurePair(compiled.kernel, here, there, options, _operations(compiled.ir.get("ttir", "")))
 
 
 def _other_options(here: Compilation, there: Compilation) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from shrinkray_gpu.errors import UsageError
 from shrinkray_gpu.oracle import speech
 from shrinkray_gpu.oracle.guarded_pattern import Pattern
 from shrinkray_gpu.oracle.needs import Needs
@@ -90,6 +91,15 @@ class WordsOracle(Oracle):
 
     def asks_for(self, words: str) -> bool:
         return bool(self.pattern.search(words))
+
+
+def compiler_pattern(spec: str) -> Pattern:
+    """What WORDS or `compile:REGEX` ask of all that a compiler says. Raises UsageError."""
+    kind = next((each for each in ("compile:", "regex:") if spec.startswith(each)), "")
+    try:
+        return re.compile(spec.removeprefix(kind)) if kind else plain_pattern(spec)
+    except re.error as error:
+        raise UsageError(f"--oracle {spec}: {error}") from error
 
 
 def plain_pattern(words: str) -> Pattern:

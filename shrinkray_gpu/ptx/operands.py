@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
-from shrinkray_gpu.ptx.ptx_text import CODE, REGISTERS, PtxModule, PtxStatement
+from shrinkray_gpu.ptx.ptx_text import CLOSE, CODE, OPEN, REGISTERS, PtxModule, PtxStatement
 
 NAME = re.compile(r"(?<![\w$%.])[%$_A-Za-z][\w$]*")
 _DECLARED = re.compile(r"([%$\w]+)\s*(?:<\s*(\d+)\s*>)?")
@@ -71,29 +71,47 @@ def has_result(opcode: str, operands: tuple[str, ...]) -> bool:
     return first not in _SILENT and opcode.partition(".sync")[0] not in ("wgmma.fence", "wgmma.commit_group")
 
 
-def registers(module: PtxModule) -> Mapping[str, str]:
-    """The type of each register that its statements name: `.b32`."""
-    single, families = {}, []
+class _Scope:
+    """Registers that one block declares."""
+
+    def __init__(self) -> None:
+        self.kinds: dict[str, str] = {}
+        self.families: list[tuple[re.Pattern[str], str]] = []
+
+    def declare(self, text: str) -> None:
+        *words, tail = text.split(" ", 2)
+        kind = words[-1]
+        if kind.startswith(".v"):  # a vector of registers
+            kind, _, tail = tail.partition(" ")
+        for name, number in _DECLARED.findall(tail):
+            if number:
+                self.families.append((re.compile(rf"{re.escape(name)}\d+\Z"), kind))
+            else:
+                self.kinds[name] = kind
+
+    def kind(self, name: str) -> str:
+        """Empty where it does not declare that."""
+        if name not in self.kinds and (found := next((kind for test, kind in self.families if test.match(name)), "")):
+            self.kinds[name] = found
+        return self.kinds.get(name, "")
+
+
+def registers(module: PtxModule) -> Mapping[tuple[int, str], str]:
+    """The type of each register that a statement names, `.b32`, by the statement's key and the name: functions and
+    blocks may each declare the same name in their own way."""
+    scopes, found = [_Scope()], {}
     for each in module:
-        if each.kind == REGISTERS:
-            *words, tail = each.text.split(" ", 2)
-            kind = words[-1]
-            if kind.startswith(".v"):  # a vector of registers
-                kind, _, tail = tail.partition(" ")
-            for name, number in _DECLARED.findall(tail):
-                if number:
-                    families.append((re.compile(rf"{re.escape(name)}\d+\Z"), kind))
-                else:
-                    single[name] = kind
-    found = {}
-    for each in module:
-        if each.kind == CODE:
+        if each.kind == OPEN:
+            scopes.append(_Scope())
+        elif each.kind == CLOSE and len(scopes) > 1:
+            scopes.pop()
+        elif each.kind == REGISTERS:
+            scopes[-1].declare(each.text)
+        elif each.kind == CODE:
             one = access(each.text)
             for name in one.reads | one.writes:
-                if name not in found:
-                    kind = single.get(name) or next((kind for test, kind in families if test.match(name)), "")
-                    if kind:
-                        found[name] = kind
+                if kind := next(filter(None, (scope.kind(name) for scope in reversed(scopes))), ""):
+                    found[each.key, name] = kind
     return found
 
 

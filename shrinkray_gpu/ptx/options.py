@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from shrinkray_gpu.oracle.guarded_pattern import Pattern
-
 
 @dataclass(frozen=True, kw_only=True)
 class PtxOptions:
@@ -17,8 +15,9 @@ class PtxOptions:
     """`sm_90`; empty: what the file's .target names."""
     flags: tuple[str, ...] = ()
     """For ptxas, as `-O1`; empty: those that the file's head names."""
-    words: tuple[Pattern, ...] = ()
-    """What ptxas must say as it fails; empty: whatever it says first."""
+    oracle: tuple[str, ...] = ()
+    """What ptxas must say as it fails, WORDS or `compile:REGEX`; empty: what the file's head names, else whatever it
+    says first."""
     seconds: float = 120.0
     """After which a ptxas that has not ended counts as one that does not end."""
     jobs: int = 1

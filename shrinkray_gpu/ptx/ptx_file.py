@@ -24,6 +24,7 @@ _RULE = re.compile(r"^={20,}[ \t]*$", re.M)
 _OF_HEAD = re.compile(r"^// (\S*ptxas) (?![\d.]*: )(.*)$", re.M)
 _PRINTED = re.compile(r"^Repro command: *(\S*ptxas\S*) (.*)$", re.M)
 _FAULT = re.compile(r"^// Fault: (.*)$", re.M)
+_ORACLE = re.compile(r"^// Oracle: (.*)$", re.M)
 _NO_END = re.compile(r"no end in ([\d.e+]+) s")
 _ARCH = re.compile(r"(?:--gpu-name|-arch)[ =](\w+)")
 _SNIFFED = 1 << 22
@@ -43,6 +44,8 @@ class PtxFile:
     """What ptxas was called for, `sm_90`; empty where the file tells no command."""
     seconds: float | None = None
     """After which ptxas counted as one that does not end, where that is the fault."""
+    oracle: tuple[str, ...] = ()
+    """What ptxas was to say beside that, as `--oracle` names it."""
 
     @property
     def target(self) -> str:
@@ -102,6 +105,7 @@ def ptx_in(whole: str, path: Path) -> PtxFile:
         "no end" if no_end else told,
         arch=found[1] if command and (found := _ARCH.search(command[2])) else "",
         seconds=float(no_end[1]) if no_end else None,
+        oracle=tuple(each.strip() for each in _ORACLE.findall(above)),
     )
 
 
@@ -156,11 +160,20 @@ def gpu_name(file: PtxFile, arch: str, path: Path) -> str:
     return architectures.name(number)
 
 
-def written(text: str, flags: Sequence[str], *, arch: str, fault: str, releases: Sequence[str]) -> str:
-    """A result: how to call ptxas, what it then says, and what `releases` do, one line each."""
+def written(
+    text: str,
+    flags: Sequence[str],
+    *,
+    arch: str,
+    fault: str,
+    oracle: Sequence[str] = (),
+    releases: Sequence[str] = (),
+) -> str:
+    """A result: how to call ptxas, what it then says, what it was to say, and what `releases` do, one line each."""
     head = [
         f"// ptxas {shlex.join([f'-arch={arch}', *flags])} FILE",
         f"// Fault: {fault}",
+        *(f"// Oracle: {' '.join(each.splitlines())}" for each in oracle),
         *(f"// {line}" for line in releases),
         "// Again: shrink replay FILE, or with other releases: shrink replay FILE --ptxas 12.8,13.0",
     ]

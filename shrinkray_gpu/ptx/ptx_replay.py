@@ -6,9 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from shrinkray_gpu.oracle.words import compiler_pattern
 from shrinkray_gpu.ptx.ptx_file import PtxFile, gpu_name, read_ptx
 from shrinkray_gpu.ptx.ptxas_fault import PtxasFault, PtxasMessage
-from shrinkray_gpu.ptx.release_table import FAULTS, ReleaseRow, row
+from shrinkray_gpu.ptx.release_table import FAULTS, PASSES, UNFIT, ReleaseRow, row
 
 SECONDS = 120.0
 """That a ptxas may take."""
@@ -24,8 +25,12 @@ class ReplayedPtx:
 
     @property
     def as_told(self) -> bool:
-        """Whether all show the fault, or, of a file that tells none, none fails."""
-        return all((each.outcome == FAULTS) == self.told for each in self.rows)
+        """Whether all show the fault; of a file that tells none, whether all that know its PTX answer, and none
+        fails."""
+        if self.told:
+            return all(each.outcome == FAULTS for each in self.rows)
+        answers = {each.outcome for each in self.rows} - {UNFIT}
+        return answers == {PASSES}
 
 
 def replay_ptx(path: Path, tools: Mapping[str, Path], *, arch: str = "", seconds: float = SECONDS) -> ReplayedPtx:
@@ -33,8 +38,9 @@ def replay_ptx(path: Path, tools: Mapping[str, Path], *, arch: str = "", seconds
     PTX, and a tool that does not start."""
     file = read_ptx(path)
     flags = (f"--gpu-name={gpu_name(file, arch, path)}", *file.flags)
-    wanted = fault_told(file)
-    rows = [row(tool, file.text, flags, seconds=file.seconds or seconds, wanted=wanted) for tool in tools.values()]
+    wanted, words = fault_told(file), [*map(compiler_pattern, file.oracle)]
+    seconds = file.seconds or seconds
+    rows = [row(tool, file.text, flags, seconds=seconds, wanted=wanted, words=words) for tool in tools.values()]
     return ReplayedPtx(tuple(rows), wanted is not None)
 
 

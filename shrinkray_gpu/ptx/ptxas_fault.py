@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import re
 import signal
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+
+from shrinkray_gpu.oracle.guarded_pattern import Pattern
+from shrinkray_gpu.oracle.speech import signal_name
 
 _MESSAGE = re.compile(r"^ptxas (?:.*?, line (?P<line>\d+); *)?(?P<level>error|fatal) *: (?P<words>.*)$", re.M)
 _ECHO = re.compile(r"Ptx assembly aborted due to errors")
@@ -45,6 +48,13 @@ class PtxasFault:
         return words if self.kind == "error" and words else f"{self.kind}{f': {words}' if words else ''}"
 
     @property
+    def anywhere(self) -> PtxasFault:
+        """The same fault, whichever statements it is told of."""
+        bare = {message: replace(message, statement=0) for message in self.said}
+        message = bare[self.message] if self.message is not None else None
+        return replace(self, message=message, said=frozenset(bare.values()))
+
+    @property
     def of_release(self) -> bool:
         """Whether this release of ptxas just does not know the version or the target that the file names."""
         return any(_VERSION.search(each.words) for each in self.said)
@@ -57,6 +67,12 @@ def messages(said: str, keys: Mapping[int, int]) -> list[tuple[PtxasMessage, str
         for found in _MESSAGE.finditer(said)
         if not _ECHO.search(found["words"])
     ]
+
+
+def says(said: str, words: Iterable[Pattern]) -> bool:
+    """Whether all words are there, in an error or anywhere else."""
+    told = [said, *(as_told for _, as_told in messages(said, {}))]
+    return all(any(map(each.search, told)) for each in words)
 
 
 def was_killed(status: int | None, said: str) -> bool:
@@ -82,13 +98,15 @@ def _kind(status: int | None, told: bool) -> str:
     if status is None:
         return "no end"
     if (died := _signal(status)) is not None:
-        return f"signal {died.name}"
+        return f"signal {signal_name(died)}"
     return "error" if told else f"exit status {status}"
 
 
-def _signal(status: int | None) -> signal.Signals | None:
-    number = 0 if status is None else -status if status < 0 else status - 128  # a shell around ptxas counts from 128
-    return signal.Signals(number) if number in signal.Signals.__members__.values() else None
+def _signal(status: int | None) -> int | None:
+    if status is None or status < 0:
+        return status and -status
+    number = status - 128  # a shell around ptxas counts from 128
+    return number if number in signal.Signals.__members__.values() else None
 
 
 def _loose(words: str) -> str:

@@ -4,21 +4,24 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 from shrinkray_gpu.errors import NotReproduced, UsageError
 from shrinkray_gpu.evidence.ptxas import PtxasRun, run_ptxas, version
+from shrinkray_gpu.intermediate.reduced_text import ReducedText
 from shrinkray_gpu.intermediate.search import IrSearch, IrTally, TextForm
+from shrinkray_gpu.oracle.guarded_pattern import Pattern
+from shrinkray_gpu.oracle.words import compiler_pattern
 from shrinkray_gpu.ptx.edits import FAMILIES, declarations, renamed
 from shrinkray_gpu.ptx.edits.statements import is_load
 from shrinkray_gpu.ptx.operands import access
 from shrinkray_gpu.ptx.options import PtxOptions
 from shrinkray_gpu.ptx.ptx_file import PtxFile, gpu_name, read_ptx, written
 from shrinkray_gpu.ptx.ptx_text import CODE, PtxModule, count, lines_of, pretty, write
-from shrinkray_gpu.ptx.ptxas_fault import KILLED, PtxasFault, fault_in, messages, was_killed
+from shrinkray_gpu.ptx.ptxas_fault import KILLED, PtxasFault, fault_in, messages, says, was_killed
 
 Say = Callable[[str], None]
 COARSE = 24
@@ -27,37 +30,12 @@ SHORTEST = 5.0
 """Seconds that a try may take at least, beside ten times what the first one took."""
 
 
-@dataclass(frozen=True)
-class PtxResult:
+@dataclass(frozen=True, kw_only=True)
+class PtxResult(ReducedText[PtxasFault]):
     """What came of it."""
 
-    text: str
-    """The whole file."""
-    fault: PtxasFault
-    before: int
-    """Instructions of the file."""
-    after: int
-    tally: IrTally
-    seconds: float
-    release: str
-    """Of the ptxas."""
-    ended: str
-    """`done`, `out of time` or `stopped`."""
-    refuted: str = ""
-    """What ptxas does with the file instead of the fault; empty if it shows it."""
-
-    def to_json(self) -> dict[str, Any]:
-        share = self.tally.parsed / self.tally.tries if self.tally.tries else 1.0
-        return {
-            "text": self.text,
-            "ended": self.ended,
-            "fault": str(self.fault),
-            "instructions": [self.before, self.after],
-            "tries": self.tally.tries,
-            "parsed": round(share, 4),
-            "seconds": round(self.seconds, 2),
-            "ptxas": self.release,
-        }
+    unit = "instructions"
+    compiler = "ptxas"
 
 
 @dataclass(frozen=True)
@@ -67,6 +45,11 @@ class PtxTrial:
     options: PtxOptions
     arch: str
     flags: tuple[str, ...]
+    oracle: tuple[str, ...]
+
+    @cached_property
+    def words(self) -> Sequence[Pattern]:
+        return [*map(compiler_pattern, self.oracle)]
 
     @property
     def all_flags(self) -> tuple[str, ...]:
@@ -80,9 +63,7 @@ class PtxTrial:
             raise UsageError(f"cannot run {self.options.ptxas}: {error.strerror}. Name another by --ptxas") from error
 
     def shows_words(self, run: PtxasRun) -> bool:
-        """Whether it says all words that are asked for, in an error or anywhere else."""
-        told = [run.said, *(as_told for _, as_told in messages(run.said, {}))]
-        return all(any(map(words.search, told)) for words in self.options.words)
+        return says(run.said, self.words)
 
 
 def reduce_ptx(
@@ -92,13 +73,13 @@ def reduce_ptx(
     say: Say = lambda text: None,
     stop: Callable[[], bool] = lambda: False,
     shown: Callable[[int, IrTally], None] = lambda instructions, tally: None,
-    releases: Callable[[str, tuple[str, ...], PtxasFault], list[str]] = lambda text, flags, fault: [],
+    releases: Callable[[str, PtxTrial, PtxasFault], Sequence[str]] = lambda text, trial, fault: (),
 ) -> PtxResult:
     """The smallest PTX on which ptxas fails in the same way.
 
-    `shown` is told the instructions of each smaller one. `releases` makes, of a text, flags and the fault, the lines of
-    the result's head that tell what several ptxas do. Raises UsageError for bad input, NotReproduced where ptxas does
-    not fail, or not so.
+    `shown` is told the instructions of each smaller one. `releases` makes, of a text, how it was tried and the fault,
+    the lines of the result's head that tell what several ptxas do. Raises UsageError for bad input, NotReproduced where
+    ptxas does not fail, or not so.
     """
     started = time.monotonic()
     file, trial = _begin(path, options)
@@ -132,8 +113,6 @@ def reduce_ptx(
         if faults(candidate, write(candidate))[1]:
             smallest = candidate
     text = pretty(smallest)
-    if search.tally.broken:
-        say(f"{search.tally.broken} changes could not be made, by a bug of shrink's own; the result is none the worse")
     refuted = _refuted(trial.run(text, limit), first, trial)
     if refuted:  # for the sake of a line that ptxas tells
         text = write(smallest)
@@ -144,7 +123,8 @@ def reduce_ptx(
             trial.flags,
             arch=trial.arch,
             fault=f"{first} in {limit:g} s" if first.kind == "no end" else str(first),
-            releases=releases(text, trial.all_flags, first),
+            oracle=trial.oracle,
+            releases=releases(text, trial, first),
         ),
         fault=first,
         before=count(module),
@@ -188,19 +168,20 @@ def first_fault(module: PtxModule, trial: PtxTrial, path: Path) -> PtxasFault:
     fault = fault_in(run.status, run.said, keys)
     if fault is None:
         raise NotReproduced(f"{path} is assembled for {trial.arch} without a fault ({name})")
-    for words in trial.options.words:
+    for spec, words in zip(trial.oracle, trial.words):
         match = next((told for told, as_told in messages(run.said, keys) if words.search(as_told)), None)
         if match is None and not words.search(run.said):
-            raise NotReproduced(f"{path} fails otherwise: {fault}, where nothing matches {words.pattern!r} ({name})")
+            raise NotReproduced(f"{path} fails otherwise: {fault}, where nothing matches {spec!r} ({name})")
         fault = replace(fault, message=match or fault.message)
-    if fault.of_release and not trial.options.words:
+    if fault.of_release and not trial.words:
         raise UsageError(f"{name} does not know what {path} is made for ({fault}): name another by --ptxas")
     return fault
 
 
 def _begin(path: Path, options: PtxOptions) -> tuple[PtxFile, PtxTrial]:
     file = read_ptx(path)
-    return file, PtxTrial(options, gpu_name(file, options.arch, path), options.flags or file.flags)
+    arch, flags = gpu_name(file, options.arch, path), options.flags or file.flags
+    return file, PtxTrial(options, arch, flags, options.oracle or file.oracle)
 
 
 def _refuted(run: PtxasRun, wanted: PtxasFault, trial: PtxTrial) -> str:
@@ -212,12 +193,5 @@ def _refuted(run: PtxasRun, wanted: PtxasFault, trial: PtxTrial) -> str:
 
 def shows_again(run: PtxasRun, wanted: PtxasFault) -> bool:
     """Whether a run of any text shows the fault, wherever in the text it is."""
-    found = fault_in(run.status, run.said, {}, like=anywhere(wanted))
-    return found is not None and same(found, anywhere(wanted))
-
-
-def anywhere(fault: PtxasFault) -> PtxasFault:
-    """The same fault, whichever statements it is told of."""
-    bare = {message: replace(message, statement=0) for message in fault.said}
-    message = bare[fault.message] if fault.message is not None else None
-    return replace(fault, message=message, said=frozenset(bare.values()))
+    found = fault_in(run.status, run.said, {}, like=wanted.anywhere)
+    return found is not None and same(found, wanted.anywhere)

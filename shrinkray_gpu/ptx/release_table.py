@@ -11,11 +11,11 @@ from typing import Any
 
 from shrinkray_gpu.errors import UsageError
 from shrinkray_gpu.evidence.ptxas import PtxasRun, run_ptxas, usages, version
-from shrinkray_gpu.ptx.ptxas_fault import KILLED, PtxasFault, fault_in, was_killed
-from shrinkray_gpu.ptx.reduce_ptx import anywhere
+from shrinkray_gpu.oracle.guarded_pattern import Pattern
+from shrinkray_gpu.ptx.ptxas_fault import KILLED, PtxasFault, fault_in, says, was_killed
 from shrinkray_gpu.runner.inside.launches.cubin import code
 
-FAULTS, OTHER, PASSES, UNFIT = "fails", "fails otherwise", "passes", "not asked"
+FAULTS, OTHER, PASSES, UNFIT, SILENT = "fails", "fails otherwise", "passes", "not asked", "no answer"
 _KNOWN_VERSION = re.compile(r"Unsupported \.version ([\d.]+); current version is '([\d.]+)'")
 _AT_LINE = re.compile(r", line \d+; *(?:error|fatal)")
 """How ptxas tells of PTX that it does not know; of what it cannot do it tells otherwise."""
@@ -58,8 +58,17 @@ class ReleaseRow:
         return f"{told} with .version {self.as_version}" if self.as_version else told
 
 
-def row(tool: Path, text: str, flags: Sequence[str], *, seconds: float, wanted: PtxasFault | None) -> ReleaseRow:
-    """What one ptxas makes of the text; `wanted` is the fault to compare with, without statements. A release that does
+def row(
+    tool: Path,
+    text: str,
+    flags: Sequence[str],
+    *,
+    seconds: float,
+    wanted: PtxasFault | None,
+    words: Sequence[Pattern] = (),
+) -> ReleaseRow:
+    """What one ptxas makes of the text; `wanted` is the fault to compare with, without statements, and `words` are what
+    it must say with that. A release that does
     not know the .version of the text is asked with its own, which changes what instructions it allows and no more.
     Raises UsageError where it cannot be started."""
     release, as_version = version(tool), ""
@@ -75,22 +84,30 @@ def row(tool: Path, text: str, flags: Sequence[str], *, seconds: float, wanted: 
         as_version = found[2]
         done = run(_HEADER.sub(rf"\g<1>{as_version}", text, count=1))
     if was_killed(done.status, done.said):
-        return ReleaseRow(release, UNFIT, KILLED, as_version=as_version)
+        return ReleaseRow(release, SILENT, KILLED, as_version=as_version)
     fault = fault_in(done.status, done.said, {}, like=wanted)
     if fault is None:
         return replace(_code(release, done), as_version=as_version)
     if wanted is not None and (fault.kind, fault.message) == (wanted.kind, wanted.message):
-        return ReleaseRow(release, FAULTS, str(fault), as_version=as_version, fault=fault)
+        said = says(done.said, words)
+        outcome, told = (FAULTS, str(fault)) if said else (OTHER, f"{fault}, without the words of --oracle")
+        return ReleaseRow(release, outcome, told, as_version=as_version, fault=fault)
     if fault.of_release or as_version and _AT_LINE.search(done.said):
         return ReleaseRow(release, UNFIT, f"it does not know this PTX: {fault}", as_version=as_version, fault=fault)
     return ReleaseRow(release, FAULTS if wanted is None else OTHER, str(fault), as_version=as_version, fault=fault)
 
 
 def head_lines(
-    tools: Iterable[Path], text: str, flags: Sequence[str], *, seconds: float, wanted: PtxasFault
+    tools: Iterable[Path],
+    text: str,
+    flags: Sequence[str],
+    *,
+    seconds: float,
+    wanted: PtxasFault,
+    words: Sequence[Pattern] = (),
 ) -> list[str]:
     """A line for each ptxas, for the head of a result."""
-    rows = [row(tool, text, flags, seconds=seconds, wanted=anywhere(wanted)) for tool in tools]
+    rows = [row(tool, text, flags, seconds=seconds, wanted=wanted.anywhere, words=words) for tool in tools]
     return list(dict.fromkeys(f"ptxas {each.release}: {each.in_words()}" for each in rows))
 
 
@@ -124,7 +141,7 @@ def table(rows: Iterable[ReleaseRow]) -> str:
 
 def difference(rows: Sequence[ReleaseRow]) -> str:
     """In one line, how the releases differ; empty where they do not, or by less than `GROWTH`."""
-    asked = [each for each in rows if each.outcome != UNFIT]
+    asked = [each for each in rows if each.outcome not in (UNFIT, SILENT)]
     failing = [each.release for each in asked if each.outcome != PASSES]
     passing = [each for each in asked if each.outcome == PASSES]
     if failing and passing:

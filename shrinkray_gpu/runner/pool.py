@@ -180,11 +180,13 @@ class Pool:
         wants: tuple[str, ...] = (),
         brief: float = 0.0,
         machine_code: bool = True,
+        settled: Callable[[Run], bool] = lambda run: False,
     ) -> Run:
         """Run a candidate; `fresh` insists on a context that nothing ran in before, `way` turns a knob, `wants` are
         IR stages to deliver beside the script's own, `capture` (`launch` or `values`) writes launches down. `brief`: a
         lane is not waited for when its GPU is still at work so many seconds after the last launch. Without
-        `machine_code` the virtual GPU's kernels have none, unless a stage that comes of it is wanted."""
+        `machine_code` the virtual GPU's kernels have none, unless a stage that comes of it is wanted. Of a run that is
+        `settled` the other compiler is not asked."""
         request = self.script.request(candidate) if isinstance(candidate, str) else candidate
         settings = self.script.settings(
             way=way, wants=wants, values=values, capture=capture, machine_code=machine_code,
@@ -194,7 +196,7 @@ class Pool:
             if way == PLAIN and self.script.twins and not (values or capture):
                 return self._compared(settings, lambda asked, way: self._run(request, asked, fresh, way))
             run, bare = self._run(request, settings, fresh, way), replace(settings, capture="")
-            return self._with_other(run, way, lambda other: self._run(request, bare, fresh, other))
+            return self._with_other(run, way, lambda other: self._run(request, bare, fresh, other), settled)
 
     def _run(self, request: Request, settings: RunSettings, fresh: bool, way: KnobSetting) -> Run:
         return unshared(self.setup, lambda: self._run_there(request, settings, fresh, way))
@@ -225,11 +227,15 @@ class Pool:
         if way == PLAIN and self.script.twins and not capture:
             return self._compared(settings, lambda asked, way: self._alone(request, asked, way))
         run, bare = self._alone(request, settings, way), replace(settings, capture="")
-        return self._with_other(run, way, lambda other: self._alone(request, bare, other))
+        return self._with_other(run, way, lambda other: self._alone(request, bare, other), lambda run: False)
 
-    def _with_other(self, run: Run, way: KnobSetting, ask: Callable[[KnobSetting], Run]) -> Run:
+    def _with_other(
+        self, run: Run, way: KnobSetting, ask: Callable[[KnobSetting], Run], settled: Callable[[Run], bool]
+    ) -> Run:
         other = self.script.elsewhere
-        return run if other is None or way.python else twins.with_other_compiler(run, way, other, ask)
+        if other is None or way.python or settled(run):
+            return run
+        return twins.with_other_compiler(run, way, other, ask)
 
     def _alone(self, request: Request, settings: RunSettings, way: KnobSetting) -> Run:
         return unshared(self.setup, lambda: self._cold(request, settings, way))

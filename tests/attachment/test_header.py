@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from shrinkray_gpu.attachment.header import Header
+from shrinkray_gpu.device import architectures
 
 
 def above(check: str, arch: int | None = 90) -> str:
@@ -13,6 +14,7 @@ def above(check: str, arch: int | None = 90) -> str:
 def test_how_it_is_run_is_told_without_our_tool_wherever_that_can_show_it() -> None:
     assert "# Run: python repro.py (on an sm_90 GPU)\n# From: " in above("") and "shrink repro" not in above("")
     assert "# Run: python repro.py\n# From: " in above("", arch=None)
+    assert "(on a gfx942 GPU)" in above("", arch=architectures.number("gfx942"))
 
 
 def test_what_only_our_tool_shows_is_told_with_its_command() -> None:

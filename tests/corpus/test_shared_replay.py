@@ -152,6 +152,16 @@ def test_one_triton_on_two_gpus_is_two_columns(tmp_path: Path, cases: list[Case]
         merged([paths[0], paths[0]], cases)
 
 
+def test_one_triton_for_two_architectures_is_two_columns(tmp_path: Path, cases: list[Case]) -> None:
+    paths, cells = [], every(cases, PLACES[:1])
+    for arch in ("sm_90", "sm_100"):
+        paths.append(tmp_path / f"{arch}.json")
+        told = replay_tables.to_json(by_environment(cells, [seen(cell) for cell in cells]))
+        told["triton 3.6.0"]["versions"] = {"triton": "3.6.0", "arch": arch}
+        paths[-1].write_text(json.dumps(told))
+    assert list(merged(paths, cases)) == ["triton 3.6.0, sm_90", "triton 3.6.0, sm_100"]
+
+
 def test_whole_replays_of_several_machines_are_columns_too(tmp_path: Path, cases: list[Case]) -> None:
     paths = []
     for place in PLACES:

@@ -11,7 +11,7 @@ import pytest
 from shrinkray_gpu.errors import NotReproduced, UsageError
 from shrinkray_gpu.intermediate.compiler import IrCompiler
 from shrinkray_gpu.intermediate.generic_text import read
-from shrinkray_gpu.intermediate.ir_fault import IrFault, fault_told
+from shrinkray_gpu.intermediate.ir_fault import IrFault, fault_told, kind_without_words
 from shrinkray_gpu.intermediate.ir_replay import replay_ir
 from shrinkray_gpu.intermediate.lit_test import fault_of
 from shrinkray_gpu.intermediate.model import count
@@ -178,3 +178,8 @@ def test_an_assertion_ends_a_child_and_not_the_worker(asked: Asked) -> None:
 )
 def test_the_words_of_a_fault_without_what_changes(said: str, fault: IrFault | None) -> None:
     assert fault_told(said, "p") == fault
+
+
+@pytest.mark.parametrize(("number", "kind"), [(11, "signal SIGSEGV"), (35, "signal 35")])
+def test_a_signal_may_have_no_name(number: int, kind: str) -> None:
+    assert kind_without_words("", number) == kind

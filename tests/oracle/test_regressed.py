@@ -81,7 +81,7 @@ def test_a_figure_regresses(figure: str, here: dict[str, int], there: dict[str, 
         (run(320, 100), ""),
         (run(320, 100, name="renamed"), ""),
         (run(300, 100), "the original has 4.00 times"),
-        (run(100, 400), "100 bytes of spills a thread, 400 by Triton 3.6.0"),
+        (run(200, 400), "200 bytes of spills a thread, 400 by Triton 3.6.0"),
         (run(1000, 110), "more than in the original (400)"),
         (run(400, 90, options={**OPTIONS, "num_warps": 1}), "num_warps=1 for 4"),
         (run(400, 90, ttir=TTIR.replace("tt.reduce", "tt.scan")), "with tt.scan, which the original's kernel has not"),
@@ -91,6 +91,29 @@ def test_what_a_candidate_must_keep(candidate: Run, why: str) -> None:
     verdict = BOUND.judge(candidate)
     assert verdict.answer is (NO if why else YES)
     assert why in verdict.why
+
+
+@pytest.mark.parametrize(
+    ("candidate", "why"),
+    [
+        (run(100, 0), "100 bytes of spills a thread, whatever Triton 3.6.0 makes of it; the original has 4.00 times"),
+        (run(0, 0), "0 bytes of spills a thread, whatever Triton 3.6.0 makes of it"),
+        (run(1000, 0), "more than in the original (400)"),
+        (run(400, 0, options={**OPTIONS, "num_warps": 1}), "num_warps=1 for 4"),
+        (failing("ValueError", "x", compiles=ORIGINAL.compiles), "the original ends well"),
+        (run(150, 0), ""),
+        (run(100, 0, (kernel("other", spills=300), kernel("other"))), ""),
+    ],
+)
+def test_its_own_figure_may_rule_a_candidate_out(candidate: Run, why: str) -> None:
+    """Whatever the other compiler said, the answer would be no: so nobody asks it."""
+    verdict = BOUND.judge(replace(candidate, elsewhere=None))
+    assert verdict.answer is (NO if why else UNKNOWN)
+    assert why in verdict.why
+    if why:
+        for there in (0, 10, 100, 1000):
+            asked_too = tuple(kernel(one.kernel, spills=there) for one in candidate.compiles)
+            assert BOUND.judge(replace(candidate, elsewhere=asked_too)).answer is NO
 
 
 def test_the_same_ratio_of_next_to_nothing_is_another_difference() -> None:

@@ -107,8 +107,9 @@ st.global.b32 [0], %r1;
 """
 
 
-def test_a_register_of_another_function_is_another() -> None:
-    module = read(TWO)
+@pytest.mark.parametrize("other", [".b32", ".b64", ".f32"])
+def test_a_register_of_another_function_is_another(other: str) -> None:
+    module = read(TWO.replace(".b32", other, 3))
     text = write(statements.apply(module, [each.key for each in module if each.text == "mov.b32 %r1, 5"]))
     assert ".visible .entry b(.param .b32 in_r1)" in text and "ld.param.b32 %r1, [in_r1];" in text
 

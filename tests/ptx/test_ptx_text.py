@@ -5,7 +5,7 @@ import pytest
 from shrinkray_gpu.evidence.ptxas import run_ptxas
 from shrinkray_gpu.ptx import ptx_text
 from shrinkray_gpu.ptx.operands import access, registers
-from shrinkray_gpu.ptx.ptx_text import NotPtx, count, lines_of, pretty, read, write
+from shrinkray_gpu.ptx.ptx_text import CODE, NotPtx, count, lines_of, pretty, read, write
 from tests.ptx.samples import CRASH, lines, tool
 
 
@@ -68,6 +68,14 @@ def test_reads_and_writes(text: str, reads: set[str], writes: set[str]) -> None:
 
 
 def test_registers_by_their_declarations() -> None:
-    kinds = registers(read(CRASH))
+    kinds = {name: kind for (_, name), kind in registers(read(CRASH)).items()}
     assert kinds["%r99"] == ".b32" and kinds["%rd3"] == ".b64" and kinds["%p1"] == ".pred" and kinds["t"] == ".b32"
     assert "%tid" not in kinds and "k_param_0" not in kinds
+
+
+def test_a_block_may_declare_the_name_of_another_one_otherwise() -> None:
+    body = "{{ .reg .b{0} %r<9>; mov.b{0} %r1, %r2; {{ .reg .b16 %r1; mov.b16 %r1, 0; }} mov.b{0} %r3, %r1; }}\n"
+    module = read(".version 8.4\n" + "".join(f".visible .entry k{n}()\n{body.format(n)}" for n in (32, 64)))
+    kinds = registers(module)
+    found = [kinds[each.key, name] for each in module if each.kind == CODE for name in sorted(access(each.text).writes)]
+    assert found == [".b32", ".b16", ".b32", ".b64", ".b16", ".b64"]

@@ -55,7 +55,7 @@ def test_an_error_that_an_edit_makes_is_another_fault(crash: Path) -> None:
     assert reduce_ptx(crash, asked()).text.count("rsqrt.approx") == 1
     undefined = CRASH.replace("mov.b32 t, %r4", "mov.b32 t, %nowhere")
     crash.write_text(undefined)
-    result = reduce_ptx(crash, asked(words=(re.compile("Unknown symbol"),)))
+    result = reduce_ptx(crash, asked(oracle=("compile:Unknown symbol",)))
     assert "%nowhere" in result.text and "rsqrt" not in result.text and result.after == 1
 
 
@@ -95,7 +95,7 @@ def test_a_ptxas_that_breaks(crash: Path, tmp_path: Path, does: str, fault: str)
 
 def test_what_is_no_fault(crash: Path) -> None:
     with pytest.raises(NotReproduced, match="nothing matches 'C7600'"):
-        reduce_ptx(crash, asked(words=(re.compile("C7600"),)))
+        reduce_ptx(crash, asked(oracle=("C7600",)))
     with pytest.raises(UsageError, match="is for sm_90a, which is not assembled for sm_80"):
         reduce_ptx(crash, asked(arch="sm_80"))
     with pytest.raises(UsageError, match="cannot run /nowhere/ptxas"):
@@ -136,7 +136,7 @@ def test_several_releases(crash: Path, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("status", "kind"),
-    [(-11, "signal SIGSEGV"), (139, "signal SIGSEGV"), (None, "no end"), (255, "exit status 255")],
+    [(-11, "signal SIGSEGV"), (139, "signal SIGSEGV"), (-35, "signal 35"), (None, "no end"), (255, "exit status 255")],
 )
 def test_how_it_ended(status: int | None, kind: str) -> None:
     fault = fault_in(status, "", {})
@@ -169,13 +169,22 @@ def test_a_ptxas_that_is_killed_is_told_of(crash: Path, tmp_path: Path) -> None:
     killed = broken_ptxas(tmp_path, "kill -KILL $$")
     with pytest.raises(UsageError, match=re.escape("ptxas was killed (out of memory?)")):
         reduce_ptx(crash, asked(ptxas=killed))
-    (row,) = replay_ptx(crash, {"own": killed}).rows
-    assert row.outcome == "not asked" and "killed" in row.why
+    found = replay_ptx(crash, {"own": tool(), "killed": killed})
+    assert [each.outcome for each in found.rows] == ["passes", "no answer"] and "killed" in found.rows[1].why
+    assert not found.as_told, "nobody knows what the second one makes of it"
 
 
 def test_words_that_stand_in_no_error_persist(crash: Path, tmp_path: Path) -> None:
     """An assertion that fails in one place or in another: both end by the same signal."""
     crash.write_text(CRASH.replace("rsqrt.approx.f32x2", "rsqrt.approx.f32"))
     does = "grep -q st.global kernel.ptx && echo \"regalloc: Assertion 'foo' failed.\" >&2; kill -ABRT $$"
-    result = reduce_ptx(crash, asked(ptxas=broken_ptxas(tmp_path, does), words=(re.compile("'foo' failed"),)))
-    assert "st.global" in result.text and not result.refuted
+    broken = broken_ptxas(tmp_path, does)
+    result = reduce_ptx(crash, asked(ptxas=broken, oracle=("'foo' failed",)))
+    assert "st.global" in result.text and not result.refuted and "\n// Oracle: 'foo' failed\n" in result.text
+    crash.write_text(result.text)
+    assert replay_ptx(crash, {"own": broken}).as_told
+    crash.write_text("".join(line for line in result.text.splitlines(True) if "st.global" not in line))
+    (row,) = replay_ptx(crash, {"own": broken}).rows
+    assert row.outcome == "fails otherwise" and row.why == "signal SIGABRT, without the words of --oracle"
+    with pytest.raises(NotReproduced, match="'foo' failed"):
+        reduce_ptx(crash, asked(ptxas=broken))

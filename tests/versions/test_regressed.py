@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from shrinkray_gpu.judging.tiered_test import TieredTest
 from shrinkray_gpu.oracle import Answer, Oracle, parse
 from shrinkray_gpu.oracle.needs import Needs
 from shrinkray_gpu.runner.knob_settings import KnobSetting
@@ -75,6 +76,12 @@ def test_a_kernel_that_two_releases_compile_otherwise(lanes: Pool) -> None:
     assert bound.judge(lanes.run(alone)).faults
     without = PROGRAM.replace("counted[(1,)](x, y, ROWS=1024, BINS=512)\n", "")
     assert bound.judge(lanes.run(without)).answer is Answer.PASSES
+
+    test = TieredTest(bound, lanes)
+    for text, is_asked in ((alone, True), (without, False)):
+        _, seen = test.lane.run(test.candidate(text), False)
+        assert (seen is not None and seen.elsewhere is not None) is is_asked, "the kernel that is left settles it"
+    test.close()
 
 
 def test_a_knob_is_turned_for_both(lanes: Pool) -> None:

@@ -17,7 +17,8 @@ def find(module: PtxModule) -> Iterator[tuple[int, str]]:
     for each in module:
         function = module.function_of.get(each.key)
         if each.kind == CODE and function is not None:
-            reads |= dict.fromkeys((function.key, name) for name in sorted(access(each.text).reads) if name in kinds)
+            named = (name for name in sorted(access(each.text).reads) if (each.key, name) in kinds)
+            reads |= dict.fromkeys((function.key, name) for name in named)
     yield from reads
 
 
@@ -33,14 +34,14 @@ def apply(module: PtxModule, chosen: Sequence[tuple[int, str]]) -> PtxModule:
             made.append(each)
             continue
         instead = {
-            name: written[function.key, kinds[name]]
+            name: written[function.key, kinds[each.key, name]]
             for name in access(each.text).reads
-            if (function.key, name) in merged and (function.key, kinds.get(name, "")) in written
+            if (function.key, name) in merged and (function.key, kinds.get((each.key, name), "")) in written
         }
         made.append(_with(each, instead))
         for name in sorted(access(each.text).writes):
-            if name in kinds and (function.key, name) not in merged:
-                written.setdefault((function.key, kinds[name]), name)
+            if (each.key, name) in kinds and (function.key, name) not in merged:
+                written.setdefault((function.key, kinds[each.key, name]), name)
     return without_unread(module, module.with_statements(made))
 
 

@@ -47,7 +47,7 @@ def is_load(statement: PtxStatement) -> bool:
 
 
 def _unwritten(
-    module: PtxModule, statements: Sequence[PtxStatement], kinds: Mapping[str, str]
+    module: PtxModule, statements: Sequence[PtxStatement], kinds: Mapping[tuple[int, str], str]
 ) -> set[tuple[int, str, bool]]:
     """Registers, each with its function's key, that are read in the order of the text before anything wrote them; and
     whether what reads one is what writes it: under a guard, or as an accumulator."""
@@ -57,7 +57,7 @@ def _unwritten(
         if each.kind == CODE:
             one, function = access(each.text), _function(module, each)
             for names_read, kept in ((one.reads, False), (one.keeps, True)):
-                new = {name for name in names_read if name in kinds and (function, name) not in written}
+                new = {name for name in names_read if (each.key, name) in kinds and (function, name) not in written}
                 found |= {(function, name, kept) for name in new}
             written |= {(function, name) for name in one.writes}
     return found
@@ -75,7 +75,7 @@ def _labels_read(kept: Sequence[PtxStatement], gone: Sequence[PtxStatement]) -> 
 
 
 def _loads(
-    module: PtxModule, gone: set[int], missing: set[tuple[int, str]], kinds: Mapping[str, str]
+    module: PtxModule, gone: set[int], missing: set[tuple[int, str]], kinds: Mapping[tuple[int, str], str]
 ) -> tuple[dict[int, list[str]], set[int]]:
     """Registers to load in the place of statements that go, and statements that must stay for what they make."""
     loads: dict[int, list[str]] = {}
@@ -88,7 +88,8 @@ def _loads(
         if made := {name for name in access(each.text).writes if (of, name) in left}:
             left -= {(of, name) for name in made}
             function = module.function_of.get(each.key)
-            simple = function is not None and function.is_entry and all(kinds[name] in _LOADED for name in made)
+            simple = function is not None and function.is_entry
+            simple = simple and all(kinds.get((each.key, name)) in _LOADED for name in made)
             if simple and not is_load(each):
                 loads[each.key] = sorted(made)
             else:
@@ -97,7 +98,7 @@ def _loads(
 
 
 def _with_loads(
-    module: PtxModule, gone: set[int], loads: Mapping[int, list[str]], kinds: Mapping[str, str]
+    module: PtxModule, gone: set[int], loads: Mapping[int, list[str]], kinds: Mapping[tuple[int, str], str]
 ) -> PtxModule:
     made: list[PtxStatement] = []
     new: dict[int, list[str]] = {}
@@ -106,7 +107,7 @@ def _with_loads(
         if each.key not in gone:
             made.append(each)
         for register in loads.get(each.key, ()):
-            kind, name = _LOADED[kinds[register]], NEW + register.lstrip("%")
+            kind, name = _LOADED[kinds[each.key, register]], NEW + register.lstrip("%")
             function = module.function_of[each.key]
             if not any(one.split()[-1] == name for one in function.parameters):
                 new.setdefault(function.key, []).append(f".param {kind} {name}")
