@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import shutil
 import sys
-from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,8 +15,8 @@ from typing import Any
 from shrinkray_gpu.device import architectures
 from shrinkray_gpu.device.own_commands import EndedCommand, finished
 from shrinkray_gpu.events import Failed, printed_result
-from shrinkray_gpu.triage.clusters import CauseCluster, FailureMember
-from shrinkray_gpu.triage.reruns import Reruns, TriagePlace
+from shrinkray_gpu.triage.clusters import FailureMember
+from shrinkray_gpu.triage.reruns import TriagePlace
 
 AROUND = 600.0
 """Seconds beside the search: runs of the original, the final check, the attachment. Then the best so far will do."""
@@ -37,6 +37,17 @@ class Reducing:
     resumes: bool = False
     """Whether it goes on with what an earlier call began, with the versions of now."""
 
+    @property
+    def jobs(self) -> int | None:
+        """The lanes of each, where the words say so."""
+        parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False, exit_on_error=False)
+        parser.add_argument("--jobs", type=int)
+        try:
+            found: int | None = parser.parse_known_args(list(self.words))[0].jobs
+        except argparse.ArgumentError:  # for `shrink` to complain of
+            return None
+        return found
+
 
 def command(member: FailureMember, place: TriagePlace, asked: Reducing, folder: Path, seconds: float) -> list[str]:
     """What a person would type."""
@@ -54,12 +65,8 @@ def command(member: FailureMember, place: TriagePlace, asked: Reducing, folder: 
     return [*ours, *words, "--kernel-only", "-m", "pytest", *place.settings.words, report.node]
 
 
-def reduce_cluster(
-    cluster: CauseCluster, place: TriagePlace, asked: Reducing, folder: Path, seconds: float
-) -> dict[str, Any]:
-    """Reduce its cheapest member into `folder`. Returns what came of it: `state`, `why` and more, as JSON has it."""
-    member = cluster.cheapest
-    assert member is not None
+def reduced(member: FailureMember, place: TriagePlace, asked: Reducing, folder: Path, seconds: float) -> dict[str, Any]:
+    """Reduce it into `folder`. Returns what came of it: `state`, `why` and more, as JSON has it."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -114,18 +121,6 @@ def _bring_up(attachment: Path | None, folder: Path) -> None:
             shutil.copyfile(attachment / name, folder / name)
     if (attachment / "artifacts").is_dir():
         shutil.copytree(attachment / "artifacts", folder / "artifacts", dirs_exist_ok=True)
-
-
-def explained(repro: Path, members: Sequence[FailureMember], reruns: Reruns) -> dict[str, str]:
-    """For each member, by its key, why the repro does not have its fault; empty where nothing that is known speaks
-    against it."""
-    found = {}
-    for member in members:
-        if member.rerun is None or not member.is_seen:
-            found[member.key] = "it was not seen here, so that only its text is known"
-        else:
-            found[member.key] = reruns.explains(repro, member.rerun)
-    return found
 
 
 def relative(path: str | Path) -> str:
