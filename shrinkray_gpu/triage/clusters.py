@@ -120,7 +120,12 @@ class CauseCluster:
     @property
     def cheapest(self) -> FailureMember | None:
         """What is reduced for all of them; None where no member can be run here."""
-        return next((each for each in self.members if each.is_seen), None)
+        return next(iter(self.seen), None)
+
+    @property
+    def seen(self) -> tuple[FailureMember, ...]:
+        """Those that can be run here, the cheapest first."""
+        return tuple(each for each in self.members if each.is_seen)
 
     @property
     def messages(self) -> tuple[str, ...]:

@@ -7,6 +7,7 @@ import json
 import os
 import shutil
 import sys
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,9 +21,11 @@ from shrinkray_gpu.triage.reruns import TriagePlace
 
 AROUND = 600.0
 """Seconds beside the search: runs of the original, the final check, the attachment. Then the best so far will do."""
-_REDUCED, _INTERRUPTED, _NO_KERNEL = 0, 130, 5
+_REDUCED, _INTERRUPTED, _NOT_SHOWN, _NO_KERNEL = 0, 130, 3, 5
 """Exit codes of `shrink`."""
 REDUCED, LEFT, FAILED, STOPPED = "reduced", "left as it is", "not reduced", "interrupted"
+MEMBERS = 3
+"""Of a cluster that are tried at most, where the cheapest does not show its fault any more: it may be flaky unseen."""
 _COPIED = ("ISSUE.md", "report.html")
 
 
@@ -65,17 +68,31 @@ def command(member: FailureMember, place: TriagePlace, asked: Reducing, folder: 
     return [*ours, *words, "--kernel-only", "-m", "pytest", *place.settings.words, report.node]
 
 
-def reduced(member: FailureMember, place: TriagePlace, asked: Reducing, folder: Path, seconds: float) -> dict[str, Any]:
-    """Reduce it into `folder`. Returns what came of it: `state`, `why` and more, as JSON has it."""
+def reduced(
+    members: Sequence[FailureMember], place: TriagePlace, asked: Reducing, folder: Path, seconds: float
+) -> dict[str, Any]:
+    """Reduce the first of these that shows its fault into `folder`. Returns what came of it: `state`, `why` and more,
+    as JSON has it."""
+    for member in members:
+        told, code = _reduced(member, place, asked, folder, seconds)
+        if code != _NOT_SHOWN:
+            break
+    return told
+
+
+def _reduced(
+    member: FailureMember, place: TriagePlace, asked: Reducing, folder: Path, seconds: float
+) -> tuple[dict[str, Any], int | None]:
+    """The same of one, and the exit code of its command."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        return {"state": FAILED, "member": member.name, "why": f"cannot create {folder}: {error.strerror}"}
+        return {"state": FAILED, "member": member.name, "why": f"cannot create {folder}: {error.strerror}"}, None
     done = finished(command(member, place, asked, folder, seconds), place.cwd, seconds + AROUND)
     told = {"member": member.name, **_outcome(done, folder)}
     if told["state"] in (LEFT, FAILED) and not (folder / "repro.py").exists():
         shutil.rmtree(folder, ignore_errors=True)
-    return told
+    return told, done.code if done is not None else None
 
 
 def _outcome(done: EndedCommand | None, folder: Path) -> dict[str, Any]:

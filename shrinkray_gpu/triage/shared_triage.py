@@ -60,6 +60,7 @@ class MergedTriage:
     def copy_repros(self, output: Path) -> None:
         """Raises UsageError where that cannot be written."""
         try:
+            output.mkdir(parents=True, exist_ok=True)
             for name, folder in self.folders.items():
                 shutil.copytree(folder, output / name, dirs_exist_ok=True)
         except (OSError, shutil.Error) as error:

@@ -25,7 +25,7 @@ from shrinkray_gpu.questions.bisect.answer_log import settings_with_digests
 from shrinkray_gpu.triage.clusters import CauseCluster, FailureMember, SortedFailures, sort
 from shrinkray_gpu.triage.fault_origin import of_text
 from shrinkray_gpu.triage.reading import read_all
-from shrinkray_gpu.triage.reductions import FAILED, REDUCED, STOPPED, Reducing
+from shrinkray_gpu.triage.reductions import FAILED, MEMBERS, REDUCED, STOPPED, Reducing
 from shrinkray_gpu.triage.reported import ReportedFailure
 from shrinkray_gpu.triage.reruns import Rerun, TriagePlace
 from shrinkray_gpu.triage.session import failures_in
@@ -309,13 +309,14 @@ def reduce_each(work: TriageWork, reducing: Reducing, reports: Sequence[Reported
     own = [each for each in own if journal.reductions.get(each.name, {}).get("state", FAILED) == FAILED]
     cells = []
     for cluster in own if asked.reduce else ():
-        assert cluster.cheapest is not None
         goes_on = replace(reducing, resumes=cluster.name in journal.begun)
         folder = (asked.output / cluster.name).absolute()
-        cells.append(ReductionCell(work.place, member=cluster.cheapest, reducing=goes_on, folder=folder, until=until))
+        cells.append(
+            ReductionCell(work.place, members=cluster.seen[:MEMBERS], reducing=goes_on, folder=folder, until=until)
+        )
 
     def told(at: int) -> str:
-        return f"reducing {cells[at].member.name} for {_counted(own[at].members)}: {own[at].title}"
+        return f"reducing {cells[at].members[0].name} for {_counted(own[at].members)}: {own[at].title}"
 
     waiting = []
     for cell, row in work.rows(cells, math.inf, told, begins=lambda cell: journal.keep_begun(cell.name)):

@@ -184,9 +184,10 @@ class FailureCell(_RerunCell):
 
 @dataclass(frozen=True, kw_only=True)
 class ReductionCell(TriageCell):
-    """The cheapest member of a cluster, reduced into `folder`."""
+    """A member of a cluster, reduced into `folder`."""
 
-    member: FailureMember
+    members: tuple[FailureMember, ...]
+    """The cheapest first: it is reduced if it shows its fault."""
     reducing: Reducing
     folder: Path
     until: float
@@ -206,14 +207,14 @@ class ReductionCell(TriageCell):
 
     @property
     def files(self) -> Sequence[Path]:
-        return (*super().files, *_capsule(self.member.reports[0]))
+        return (*super().files, *(path for each in self.members for path in _capsule(each.reports[0])))
 
     def moved(self, places: Mapping[Path, Path]) -> ReductionCell:
-        reports = tuple(_moved(each, places) for each in self.member.reports)
+        members = tuple(replace(each, reports=(_moved(each.reports[0], places),)) for each in self.members)
         words = self.reducing.words if self.reducing.jobs else ("--jobs", str(JOBS), *self.reducing.words)
         return replace(
             super().moved(places),
-            member=replace(self.member, reports=reports),
+            members=members,
             reducing=replace(self.reducing, words=words, resumes=False),
         )
 
@@ -222,15 +223,15 @@ class ReductionCell(TriageCell):
             return {WAITS: True}
         seconds = min(self.reducing.seconds, self.until - time.time())
         if self.moved_from is None:
-            return reduced(self.member, lanes.place, self.reducing, self.folder, seconds)
+            return reduced(self.members, lanes.place, self.reducing, self.folder, seconds)
         folder = lanes.folder / self.folder.name
-        told = reduced(self.member, lanes.place, self.reducing, folder, seconds)
+        told = reduced(self.members, lanes.place, self.reducing, folder, seconds)
         names = {str(folder): str(self.folder)}
         held = _as_here(packed(folder) if folder.exists() else {}, names)
         return {**json.loads(_renamed(json.dumps(told), names)), FILES: held}
 
     def lost(self, why: str) -> Row:
-        return {"state": FAILED, "member": self.member.name, "why": why}
+        return {"state": FAILED, "member": self.members[0].name, "why": why}
 
 
 @dataclass(frozen=True, kw_only=True)

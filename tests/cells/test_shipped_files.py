@@ -13,7 +13,14 @@ from shrinkray_gpu.errors import UsageError
 
 def test_a_folder_goes_without_what_tools_leave_there(tmp_path: Path) -> None:
     project, other = tmp_path / "project", tmp_path / "other"
-    for name in ("pkg/ops.py", ".git/config", "venv/pyvenv.cfg", "venv/lib.py", "triage/journal.jsonl", "tests/data.bin"):
+    for name in (
+        "pkg/ops.py",
+        ".git/config",
+        "venv/pyvenv.cfg",
+        "venv/lib.py",
+        "triage/journal.jsonl",
+        "tests/data.bin",
+    ):
         (project / name).parent.mkdir(parents=True, exist_ok=True)
         (project / name).write_bytes(b"\xff" + name.encode())
     other.mkdir()

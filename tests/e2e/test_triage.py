@@ -429,6 +429,11 @@ def test_capsules_of_one_launch_are_one_cause(tmp_path: Path) -> None:
         ((), "which failures? Usage: shrink triage junit.xml, or shrink triage -- pytest tests/"),
         (("--", "make", "test"), "only pytest is run here"),
         (("nothing.xml",), "cannot read nothing.xml"),
+        (("--merge", "empty"), "empty is no shard of a triage: name what shrink triage --shard wrote"),
+        (("--merge",), "what is merged? Usage: shrink triage --merge DIR DIR"),
+        (("--shard", "1/2", "--", "pytest", "."), "--shard with -- pytest needs --arch"),
+        (("--shard", "3/2", "fine.log"), "--shard 3/2: write 2/3 for the second of three"),
+        (("--accelerator", "H100", "fine.log"), "--accelerator chooses among the machines of --ray"),
         (("empty",), "empty is an empty folder"),
         (("--shrink-args", "'", "fine.log"), "--shrink-args: No closing quotation"),
         (("--arch", "hopper", "fine.log"), "--arch hopper: name an architecture"),
@@ -444,3 +449,24 @@ def test_bad_input_is_told_in_a_line(tmp_path: Path, words: tuple[str, ...], sai
     done = refused("triage", *words, cwd=tmp_path)
     assert done.code == 2 and said in done.message and "Traceback" not in done.err, done.err
     assert not re.search(r"\n.", done.message) and os.listdir(tmp_path / "empty") == []
+
+
+def test_shards_run_a_part_each_and_together_they_are_one_triage(tmp_path: Path) -> None:
+    (tmp_path / "test_it.py").write_text("import os\ndef test_a(): raise ValueError('a')\ndef test_b(): os._exit(3)\n")
+    told = ["FAILED test_it.py::test_a - ValueError: a", "FAILED other.py::test_c - TypeError: c"]
+    (tmp_path / "log.txt").write_text("\n".join([*told, "FAILED test_it.py::test_b - ValueError: b"]) + "\n")
+    place = ("--python", sys.executable)
+    _, whole = triage(tmp_path, *place, "--no-reduce", "log.txt")
+    _, first = triage(tmp_path, *place, "--shard", "1/2", "-o", "one", "log.txt")
+    _, second = triage(tmp_path, *place, "--shard", "2/2", "-o", "two", "log.txt")
+    assert sorted([*members(first), *members(second)]) == [["test_a"], ["test_b"], ["test_c"]]
+    _, merged = triage(tmp_path, "--merge", "two", "one", "-o", "both")
+
+    def without_times(told: Any) -> Any:
+        if isinstance(told, dict):
+            return {name: without_times(each) for name, each in told.items() if name != "seconds"}
+        return [without_times(each) for each in told] if isinstance(told, list) else told
+
+    assert without_times(merged) == without_times(whole) and (tmp_path / "both" / "index.md").exists()
+    done = shrink("triage", "--arch", "sm_90", "--merge", "one", "two", "--shard", "1/2", cwd=tmp_path)
+    assert done.code == 2 and "the shards were run without --arch: reduce them in the same way" in done.err

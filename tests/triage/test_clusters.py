@@ -87,7 +87,11 @@ def test_clusters_with_the_same_words_are_told_of_in_one_line() -> None:
 def test_what_shows_at_once_is_cheaper_than_what_shows_in_a_second_run() -> None:
     """Also where kernels compute in the second one only: that may be chance. Times that are alike decide nothing."""
     reports = [report("test_0"), report("test_1"), report("test_2")]
-    runs = [replace(SEEN, runs=2, interpreted=True, seconds=0.1), replace(SEEN, seconds=1.9), replace(SEEN, seconds=1.0)]
+    runs = [
+        replace(SEEN, runs=2, interpreted=True, seconds=0.1),
+        replace(SEEN, seconds=1.9),
+        replace(SEEN, seconds=1.0),
+    ]
     [cluster] = sort(reports, {each.subject: run for each, run in zip(reports, runs)}).clusters
     assert [each.name[-1] for each in cluster.members] == ["1", "2", "0"]
 
