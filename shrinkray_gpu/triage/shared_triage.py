@@ -68,7 +68,7 @@ class MergedTriage:
 
 
 @dataclass(frozen=True)
-class _Part:
+class _ShardFolder:
     folder: Path
     settings: Mapping[str, Any]
     ran: Mapping[str, str]
@@ -135,7 +135,7 @@ def merged(folders: Sequence[Path], say: Callable[[str], None]) -> MergedTriage:
     )
 
 
-def _part(folder: Path) -> _Part:
+def _part(folder: Path) -> _ShardFolder:
     no_shard = f"{folder} is no shard of a triage: name what shrink triage --shard wrote, its --output"
     try:
         earlier = read_journal(io.BytesIO((folder / FILE).read_bytes()))
@@ -146,10 +146,10 @@ def _part(folder: Path) -> _Part:
     found = TriageFindings()
     for line in earlier.events:
         found.take(line)
-    return _Part(folder, earlier.header["settings"], earlier.header["ran"], found)
+    return _ShardFolder(folder, earlier.header["settings"], earlier.header["ran"], found)
 
 
-def _check_alike(parts: Sequence[_Part], say: Callable[[str], None]) -> None:
+def _check_alike(parts: Sequence[_ShardFolder], say: Callable[[str], None]) -> None:
     """Raises UsageError where they were asked differently, or ran other versions."""
     first = parts[0]
     for each in parts[1:]:
@@ -163,7 +163,7 @@ def _check_alike(parts: Sequence[_Part], say: Callable[[str], None]) -> None:
                 say(what)
 
 
-def _check_all(parts: Sequence[_Part], what: str) -> None:
+def _check_all(parts: Sequence[_ShardFolder], what: str) -> None:
     """Raises UsageError where a shard is missing, or there twice."""
     count = parts[0].shard.count
     there: dict[int, Path] = {}
