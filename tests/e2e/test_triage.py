@@ -345,7 +345,7 @@ def test_tests_that_are_run_to_find_failures_are_kept_one_by_one(tmp_path: Path)
         if line.startswith("test 2 of 3") and said.count(line) == 1:
             raise KeyboardInterrupt
 
-    with closing(ThisMachine(1)) as engine, closing(TriageJournal(asked.output, {}, {})) as journal:
+    with closing(ThisMachine(1)) as engine, closing(TriageJournal(asked.output, {}, place.versions)) as journal:
         work = TriageWork(asked, place, engine, journal, say)
         reports: dict[int, ReportedFailure] = {}
         find(work, reports, 0.0)
