@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import socket
 from abc import ABC, abstractmethod
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Hashable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Generic, Protocol, TypeVar
 
@@ -46,6 +46,11 @@ class Cell(ABC, Generic[L]):
         return False
 
     @property
+    def cores(self) -> int:
+        """How many it keeps busy."""
+        return 1
+
+    @property
     def needs(self) -> Mapping[str, float]:
         """What a node must have, by Ray's names of resources: `GPU`, `accelerator_type:H100`."""
         return {}
@@ -56,12 +61,12 @@ class Cell(ABC, Generic[L]):
         return ()
 
     @property
-    def files(self) -> Path | None:
-        """The folder that goes with it to another host."""
-        return None
+    def files(self) -> Sequence[Path]:
+        """Folders, or single files, that go with it to another host."""
+        return ()
 
-    def moved(self, folder: Path) -> Cell[L]:
-        """The same cell, where `files` lies in this folder."""
+    def moved(self, places: Mapping[Path, Path]) -> Cell[L]:
+        """The same cell, where each of `files` lies at its place in this mapping."""
         return self
 
     @abstractmethod
@@ -106,11 +111,21 @@ def row_of(cell: Cell[L], lanes: L) -> Row:
     return {**cell.run(lanes), "host": socket.gethostname()}
 
 
+Rows = Generator[tuple[int, Row], None, None]
+Begins = Callable[[int], None]
+"""Told the index of a cell that begins, by any thread."""
+
+
+def nobody(index: int) -> None:
+    """As Begins."""
+
+
 class CellEngine(Protocol):
     """What runs cells."""
 
-    def run(self, cells: Sequence[Cell[Any]]) -> Iterator[tuple[int, Row]]:
-        """The rows as they come, each with the index of its cell. Raises ShrinkError where a place cannot be opened."""
+    def run(self, cells: Sequence[Cell[Any]], begins: Begins = nobody) -> Rows:
+        """The rows as they come, each with the index of its cell. `begins` is called when a cell begins, where that is
+        known. To close it ends what is under way. Raises ShrinkError where a place cannot be opened."""
         ...
 
     def close(self) -> None: ...

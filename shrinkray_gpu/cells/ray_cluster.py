@@ -10,13 +10,14 @@ import os
 import re
 import socket
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack, redirect_stdout
 from pathlib import Path
 from typing import Any
 
 from shrinkray_gpu.cells import ray_worker
-from shrinkray_gpu.cells.cell import SICK, Cell, Row
+from shrinkray_gpu.cells.cell import SICK, Begins, Cell, Row, Rows, nobody
+from shrinkray_gpu.cells.shipped_files import packed
 from shrinkray_gpu.errors import ShrinkError, SickDevice, UsageError
 
 Say = Callable[[str], None]
@@ -55,6 +56,8 @@ class RayCluster:
             raise UsageError(f"--ray {address}: there is no cluster to work with: {said[0]}") from error
         self._ends.callback(ray.shutdown)
         self._nodes = self._alive()
+        self._files: dict[Path, Any] = {}
+        """What was shipped, by where it lies here."""
         self._held: Counter[str] = Counter()
         """Sick GPUs, by what their cells need."""
         say(f"on {len(self._nodes)} node{'s' * (len(self._nodes) != 1)} of the Ray cluster {address} ...")
@@ -62,18 +65,18 @@ class RayCluster:
     def close(self) -> None:
         self._ends.close()
 
-    def run(self, cells: Sequence[Cell[Any]]) -> Iterator[tuple[int, Row]]:
-        """Raises SickDevice where no healthy GPU is left, and ShrinkError where a node cannot open a place."""
-        files: dict[Path, Any] = {}
-        for cell in cells:
-            if cell.files is not None and cell.files not in files:
-                files[cell.files] = self._ray.put(ray_worker.packed(cell.files))
+    def run(self, cells: Sequence[Cell[Any]], begins: Begins = nobody) -> Rows:
+        """Nobody here knows when a cell begins. Raises SickDevice where no healthy GPU is left, and ShrinkError where a
+        node cannot open a place."""
+        for path in (each for cell in cells for each in cell.files):
+            if path not in self._files:
+                self._files[path] = self._ray.put(packed(path))
         self._tell_what_is_missing(cells)
 
         def begun(index: int) -> Any:
             cell = cells[index]
             task = self._ray.remote(ray_worker.rows).options(**self._options(cell))
-            return task.remote(cell, files.get(cell.files or Path()))
+            return task.remote(cell, *(self._files[path] for path in cell.files))
 
         pending = {begun(index): index for index in range(len(cells))}
         holding = []
@@ -99,10 +102,10 @@ class RayCluster:
         kind = next((name for name in needs if name.startswith(_KIND)), "")
         needs.pop(kind, None)
         # What must be alone on its host takes all cores of one: of the largest, which is there in any case.
-        cores = max((node["Resources"].get("CPU", 1) for node in self._nodes.values()), default=1) if cell.alone else 1
+        most = max((node["Resources"].get("CPU", 1) for node in self._nodes.values()), default=1)
         return {
             "name": cell.name,
-            "num_cpus": cores,
+            "num_cpus": most if cell.alone else min(cell.cores, most),
             "num_gpus": needs.pop("GPU", 0),
             "accelerator_type": kind.removeprefix(_KIND) or None,
             "resources": needs,

@@ -8,21 +8,20 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from shrinkray_gpu.cells.cell import SICK, Cell, OpenLanes, Row, row_of
+from shrinkray_gpu.cells.shipped_files import Files, unpacked
 from shrinkray_gpu.errors import ShrinkError
 
-Files = Mapping[str, bytes]
-"""Those below a folder, by their paths in it."""
 OPEN_PLACES = 2
 """Places whose lanes a worker keeps: each is a process with torch, or several."""
 _LANES = OpenLanes(1, OPEN_PLACES)
-_FOLDERS: dict[Path, Path] = {}
-"""Where the files of earlier cells are, by the folder that they were in."""
+_PLACES: dict[Path, Path] = {}
+"""Where the files of earlier cells are, by where they were."""
 _CLEANER = """
 import os, shutil, sys, time
 if os.fork():
@@ -34,11 +33,14 @@ shutil.rmtree(sys.argv[1], ignore_errors=True)
 """
 
 
-def rows(cell: Cell[Any], files: Files | None) -> Iterator[Row]:
-    """The row of a cell, and no end where the device is sick."""
+def rows(cell: Cell[Any], *files: Files) -> Iterator[Row]:
+    """The row of a cell, and no end where the device is sick. `files`: of each of the cell's own."""
     folder = _own_folder()
-    if files is not None and cell.files is not None:
-        cell = cell.moved(_unpacked(cell.files, files, folder))
+    if files:
+        for path, held in zip(cell.files, files, strict=True):
+            if path not in _PLACES:
+                _PLACES[path] = unpacked(path, held, folder)
+        cell = cell.moved(_PLACES)
     try:
         lanes = _LANES.of(cell, os.environ.get("CUDA_VISIBLE_DEVICES"))
     except ShrinkError as error:
@@ -47,11 +49,6 @@ def rows(cell: Cell[Any], files: Files | None) -> Iterator[Row]:
     yield row
     while SICK in row:
         time.sleep(60)
-
-
-def packed(folder: Path) -> Files:
-    found = (path for path in folder.rglob("*") if path.is_file() and "__pycache__" not in path.parts)
-    return {str(path.relative_to(folder)): path.read_bytes() for path in found}
 
 
 @cache
@@ -63,14 +60,3 @@ def _own_folder() -> Path:
         subprocess.run([sys.executable, "-ISB", "-c", _CLEANER, folder], stdin=end, check=True)
     tempfile.tempdir = folder
     return Path(folder)
-
-
-def _unpacked(folder: Path, files: Files, within: Path) -> Path:
-    """A folder of the same name with these files."""
-    if folder not in _FOLDERS:
-        made = Path(tempfile.mkdtemp(dir=within)) / folder.absolute().name
-        for name, data in files.items():
-            (made / name).parent.mkdir(parents=True, exist_ok=True)
-            (made / name).write_bytes(data)
-        _FOLDERS[folder] = made
-    return _FOLDERS[folder]

@@ -6,12 +6,11 @@ import hashlib
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import TypeVar
 
-from shrinkray_gpu.cells.cell import Cell
 from shrinkray_gpu.errors import UsageError
 
-C = TypeVar("C", bound=Cell[Any])
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -36,8 +35,8 @@ class Shard:
         """Which of so many cells are its own; all parts together are all, in their order."""
         return range((self.index - 1) * total // self.count, self.index * total // self.count)
 
-    def of(self, cells: Sequence[C]) -> list[C]:
-        return [cells[index] for index in self.part(len(cells))]
+    def of(self, every: Sequence[T]) -> list[T]:
+        return [every[index] for index in self.part(len(every))]
 
     def __str__(self) -> str:
         return f"{self.index}/{self.count}"

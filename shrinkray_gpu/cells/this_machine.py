@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from itertools import groupby
 from typing import Any
 
-from shrinkray_gpu.cells.cell import SICK, Cell, OpenLanes, Row, row_of
+from shrinkray_gpu.cells.cell import SICK, Begins, Cell, OpenLanes, Row, Rows, nobody, row_of
 from shrinkray_gpu.errors import SickDevice
 from shrinkray_gpu.runner import cores
 
@@ -27,24 +27,29 @@ class ThisMachine:
     def close(self) -> None:
         self._lanes.close()
 
-    def run(self, cells: Sequence[Cell[Any]]) -> Iterator[tuple[int, Row]]:
+    def run(self, cells: Sequence[Cell[Any]], begins: Begins = nobody) -> Rows:
         """Cells that must have the machine to themselves come after the others of their place. Raises SickDevice."""
+
+        def row(index: int) -> Row:
+            begins(index)
+            return row_of(cells[index], lanes)
+
         for _, group in groupby(range(len(cells)), lambda index: cells[index].place):
             indices = list(group)
             lanes = self._lanes.of(cells[indices[0]])
             if headline := lanes.headline(len(indices)):
                 self._say(headline)
+            beside = [index for index in indices if self.jobs > 1 and not cells[index].alone]
             threads = ThreadPoolExecutor(self.jobs)
             try:
-                beside = [index for index in indices if not cells[index].alone]
-                begun = {threads.submit(row_of, cells[index], lanes): index for index in beside}
+                begun = {threads.submit(row, index): index for index in beside}
                 for done in as_completed(begun):
                     yield begun[done], _healthy(done.result())
             finally:  # on Ctrl-C those under way are not waited for: whoever closes the lanes ends them
                 threads.shutdown(wait=False, cancel_futures=True)
             for index in indices:
-                if cells[index].alone:
-                    yield index, _healthy(row_of(cells[index], lanes))
+                if index not in beside:  # in this thread, which hears of Ctrl-C
+                    yield index, _healthy(row(index))
 
 
 def _healthy(row: Row) -> Row:

@@ -17,6 +17,11 @@ ray_option = click.option(
     metavar="ADDRESS",
     help="Run on the machines of this Ray cluster: auto, or HOST:6379. Needs pip install 'shrinkray-gpu[ray]'.",
 )
+accelerator_option = click.option(
+    "--accelerator",
+    metavar="TYPE",
+    help="With --ray: on GPUs of this type, as Ray names it: H100.",
+)
 shard_option = click.option(
     "--shard",
     metavar="I/N",

@@ -5,12 +5,14 @@ from __future__ import annotations
 import math
 import os
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import click
 
+from shrinkray_gpu.cli import engines
 from shrinkray_gpu.cli.words import (
     CONTEXT,
     OneLineComplaints,
@@ -62,6 +64,10 @@ class _TriageCommand(OneLineComplaints):
 )
 @click.option("--shrink-args", default="", metavar="ARGS", help="More options for each reduction, in one string.")
 @click.option("--no-reduce", is_flag=True, help="Only sort: no repro is made.")
+@engines.ray_option
+@engines.accelerator_option
+@engines.shard_option
+@click.option("--merge", "merges", is_flag=True, help="PATHS are the DIRs of --shard: all that they have as one.")
 @click.option("--restart", is_flag=True, help="Forget what an earlier call found in DIR. Default: go on with it.")
 @click.option("--quiet", is_flag=True, help="Only the result.")
 @click.option("--json", "as_json", is_flag=True, help="Print everything as JSON, and nothing else.")
@@ -72,36 +78,53 @@ def triage_command(paths: tuple[Path, ...], **given: Any) -> None:
     Each test is run once more by itself: what begins at the same statement of the same kernel is one cause, whatever
     it says. Failures of the machine and known cases of a corpus are set apart.
 
+    Several machines share the runs by --shard, and what came of them is one by --merge. With both they share the
+    reductions. A cluster of Ray does all by itself.
+
     Exit codes: 0 all are sorted, 2 usage, 130 interrupted (what is there is told).
     """
     from shrinkray_gpu.command.pytest_settings import PytestSettings
     from shrinkray_gpu.triage import page  # neither help nor a complaint waits for these
     from shrinkray_gpu.triage.reductions import Reducing, relative
     from shrinkray_gpu.triage.reruns import TriagePlace
-    from shrinkray_gpu.triage.triage import TriageAsked, triage
+    from shrinkray_gpu.triage.shared_triage import merged
+    from shrinkray_gpu.triage.triage import TriageAsked, of_shards, triage
 
-    arguments = _pytest(given["command"])
-    if not paths and not arguments:
-        raise UsageError("which failures? Usage: shrink triage junit.xml, or shrink triage -- pytest tests/")
+    arguments, shard = _pytest(given["command"]), engines.shard_of(given)
+    arch, environment = architecture(given["arch"]), settings(given["env"])
+    _check(paths, arguments, arch, given)
     say = narrator(given["quiet"] or given["as_json"])
-    cwd = (given["cwd"] or Path.cwd()).absolute()
-    place = TriagePlace(
-        chosen_python(given["python"], cwd / "tests", say),
-        architecture(given["arch"]),
-        settings(given["env"]),
-        cwd,
-        given["timeout"] or TIMEOUT,
-        PytestSettings.of(arguments),
-    )
-    asked = TriageAsked(
-        paths,
-        arguments,
-        given["output"],
-        math.inf if given["hours"] is None else given["hours"],
-        restart=given["restart"],
-        reduce=not given["no_reduce"],
-    )
-    result = triage(asked, place, Reducing(given["max_time"], _words(given["shrink_args"])), say)
+    together = merged(paths, say) if given["merges"] else None
+    reducing = Reducing(given["max_time"], _words(given["shrink_args"]))
+    if together and not shard:
+        together.copy_repros(given["output"])
+        result = of_shards(together)
+    else:
+        if together:
+            together.check(arch, environment)
+            arguments, paths = together.pytest, ()
+        cwd = (given["cwd"] or Path.cwd()).absolute()
+        place = TriagePlace(
+            (given["python"] or "") if given["ray"] else chosen_python(given["python"], cwd / "tests", say),
+            arch,
+            environment,
+            cwd,
+            given["timeout"] or TIMEOUT,
+            PytestSettings.of(arguments),
+            given["accelerator"] or "",
+        )
+        asked = TriageAsked(
+            paths,
+            arguments,
+            given["output"],
+            math.inf if given["hours"] is None else given["hours"],
+            restart=given["restart"],
+            reduce=not given["no_reduce"] and (shard is None or together is not None),
+            shard=shard,
+            merged=together,
+        )
+        with closing(engines.engine_of({**given, "jobs": None if given["ray"] else 1}, say)) as engine:
+            result = triage(asked, place, reducing, engine, say)
     say.close()
     told = page.to_json(result)
     try:
@@ -117,8 +140,27 @@ def triage_command(paths: tuple[Path, ...], **given: Any) -> None:
         for each in told["clusters"]:
             click.echo(f"  {len(each['members'])} x {each['title']}: {each['state']}")
         click.echo(f"saved: {relative(given['output'] / page.INDEX)}")
+    if result.sick:
+        raise result.sick
     if result.interrupted:
         raise Interrupted(f"interrupted; {relative(given['output'])} has what is known. The same command goes on")
+
+
+def _check(paths: tuple[Path, ...], pytest: tuple[str, ...], arch: int | None, given: Mapping[str, Any]) -> None:
+    """Raises UsageError for words that do not go together."""
+    if given["merges"] and (not paths or pytest):
+        raise UsageError("what is merged? Usage: shrink triage --merge DIR DIR ..., which shrink triage --shard wrote")
+    if not paths and not pytest:
+        raise UsageError("which failures? Usage: shrink triage junit.xml, or shrink triage -- pytest tests/")
+    if given["accelerator"] and given["ray"] is None:
+        raise UsageError("--accelerator chooses among the machines of --ray: give that, too, or leave it out")
+    if given["shard"] and given["merges"] and given["no_reduce"]:
+        raise UsageError("--shard with --merge shares the reductions: leave out --no-reduce, or --shard")
+    if given["shard"] and pytest and arch is None:
+        raise UsageError(
+            "--shard with -- pytest needs --arch. Without it, run a part of the tests on each machine, and hand in the "
+            "junit.xml of all"
+        )
 
 
 def _pytest(command: Sequence[str]) -> tuple[str, ...]:

@@ -65,7 +65,10 @@ sys.dont_write_bytecode = True
 class FirstFailure:
     error = None
     skipped = ""
-    called = False
+    began = called = False
+
+    def pytest_runtest_logstart(self):
+        self.began = True
 
     def pytest_sessionstart(self):
         faulthandler.disable()
@@ -93,7 +96,8 @@ status = pytest.main(
 )
 if first.error is not None:
     raise first.error
-if status in (pytest.ExitCode.USAGE_ERROR, pytest.ExitCode.NO_TESTS_COLLECTED):
+broken = status == pytest.ExitCode.INTERNAL_ERROR and not first.began  # a plugin that cannot be loaded
+if broken or status in (pytest.ExitCode.USAGE_ERROR, pytest.ExitCode.NO_TESTS_COLLECTED):
     raise pytest.UsageError("no test was run")
 if first.skipped and not first.called and status == pytest.ExitCode.OK:
     raise pytest.UsageError("each test is skipped: " + first.skipped.removeprefix("Skipped: "))

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeVar
 
-from shrinkray_gpu.cells.cell import SICK, Cell, Row
+from shrinkray_gpu.cells.cell import Cell, Row
+from shrinkray_gpu.cells.sick_gpu import sickness
 from shrinkray_gpu.corpus import environments
 from shrinkray_gpu.corpus.case import Case
 from shrinkray_gpu.corpus.expectation import CaseOutcome, Status
 from shrinkray_gpu.corpus.replayer import IMPORTS, Replayer
 from shrinkray_gpu.corpus.sighting import Sighting
-from shrinkray_gpu.device import gpus
 from shrinkray_gpu.oracle import Answer
 
 C = TypeVar("C", bound="_OfCase")
@@ -92,11 +91,11 @@ class _OfCase(Cell[Replayer]):
         return (f"triton:{whole}", f"triton:{whole.rpartition('.')[0]}") if whole else ()
 
     @property
-    def files(self) -> Path:
-        return self.case.folder
+    def files(self) -> Sequence[Path]:
+        return (self.case.folder,)
 
-    def moved(self: C, folder: Path) -> C:
-        return replace(self, case=replace(self.case, folder=folder))
+    def moved(self: C, places: Mapping[Path, Path]) -> C:
+        return replace(self, case=replace(self.case, folder=places[self.case.folder]))
 
     def open(self, jobs: int) -> Replayer:
         return self.where.open(jobs)
@@ -118,7 +117,7 @@ class CaseCell(_OfCase):
     def run(self, lanes: Replayer) -> Row:
         outcome = lanes.outcome(self.case, self.runs)
         doubtful = outcome.surprising or (outcome.status is Status.CANNOT and outcome.fault is not None)
-        return {**outcome.to_row(), **(_sickness(lanes) if doubtful else {})}
+        return {**outcome.to_row(), **(sickness() if doubtful and lanes.place.gpu else {})}
 
     def lost(self, why: str) -> Row:
         return CaseOutcome(Status.BROKEN, why, case=self.case, environment=str(self.where), versions={}).to_row()
@@ -134,16 +133,8 @@ class SightingCell(_OfCase):
 
     def run(self, lanes: Replayer) -> Row:
         sighting = lanes.sighting(self.case)
-        return {
-            **sighting.to_json(),
-            **(_sickness(lanes) if sighting.answer is Answer.UNKNOWN and not sighting.alike else {}),
-        }
+        doubtful = sighting.answer is Answer.UNKNOWN and not sighting.alike
+        return {**sighting.to_json(), **(sickness() if doubtful and lanes.place.gpu else {})}
 
     def lost(self, why: str) -> Row:
         return Sighting(Answer.UNKNOWN, why).to_json()
-
-
-def _sickness(lanes: Replayer) -> Row:
-    """That the device is sick, where a healthy program fails on it."""
-    why = gpus.trouble() if lanes.place.gpu else ""
-    return {SICK: f"{os.environ.get('CUDA_VISIBLE_DEVICES') or 'the first GPU'}: {why}"} if why else {}

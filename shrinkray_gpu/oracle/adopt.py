@@ -30,13 +30,15 @@ SKIPPED_HERE = "it is skipped here: "
 _NO_TEST, _SKIPPED = ("UsageError", "no test was run"), "each test is skipped: "
 """Raised by the driver of a pytest command (`command/driver.py`): a type of pytest's, called so in any module."""
 _PYTEST_SAID = re.compile(
-    r"^(?:\x1b\[[\d;]*m)*(?:ERROR: +(?!usage:)|E +|\S+: error: )(.+?)(?:\x1b\[[\d;]*m)*$", re.MULTILINE
+    r"^(?:\x1b\[[\d;]*m)*(?:ERROR: +(?!usage:)|E +|\S+: error: |Error while loading plugin .*\n)(.+?)"
+    r"(?:\x1b\[[\d;]*m)*$",
+    re.MULTILINE,
 )
 _ARGUMENTS = re.compile(r"^usage: [\s\S]*?^\S.*?: error: (.*)$", re.MULTILINE)
 """What argparse says, and click."""
 _FRAME = re.compile(r'^  File "[^"\n]*", line \d+, in (.+)$', re.MULTILINE)
 _MISSING = re.compile(r"No module named '([\w.]+)'")
-_NO_CUDA = re.compile(
+NO_CUDA = re.compile(
     r"not compiled with CUDA|Found no NVIDIA driver|No CUDA GPUs are available|0 active drivers|no CUDA-capable device"
     r"|CUDA driver version is insufficient|libcuda\.so cannot found|no NVIDIA GPU",
     re.IGNORECASE,
@@ -131,7 +133,7 @@ def obstacle(run: Run) -> str:
         return (
             f"The script needs the module {module}, which is missing: install it, or name an interpreter by --python."
         )
-    if _NO_CUDA.search(failure.text):
+    if NO_CUDA.search(failure.text):
         if gpus.present() and "not compiled with CUDA" not in failure.text:
             return (
                 "This machine has a GPU that no program can use: `nvidia-smi` says why, it may need a reset. "

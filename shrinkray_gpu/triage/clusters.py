@@ -120,7 +120,12 @@ class CauseCluster:
     @property
     def cheapest(self) -> FailureMember | None:
         """What is reduced for all of them; None where no member can be run here."""
-        return next((each for each in self.members if each.is_seen), None)
+        return next(iter(self.seen), None)
+
+    @property
+    def seen(self) -> tuple[FailureMember, ...]:
+        """Those that can be run here, the cheapest first."""
+        return tuple(each for each in self.members if each.is_seen)
 
     @property
     def messages(self) -> tuple[str, ...]:
@@ -134,9 +139,9 @@ class CauseCluster:
 
 @dataclass(frozen=True)
 class Likeness:
-    """Two clusters that may be one, and what speaks for it."""
+    """Clusters that may be one, and what speaks for it."""
 
-    names: tuple[str, str]
+    names: tuple[str, ...]
     why: str
 
 
@@ -165,7 +170,7 @@ def sort(reports: Iterable[ReportedFailure], reruns: Mapping[str, Rerun]) -> Sor
         else:
             by_origin[member.origin].append(member)
     clusters = [CauseCluster(origin, tuple(sorted(each, key=_cost))) for origin, each in by_origin.items()]
-    clusters.sort(key=lambda each: (-len(each.members), _cost(each.members[0])))
+    clusters.sort(key=lambda each: (-len(each.members), _cost(each.members[0])[:2], each.name))
     return SortedFailures(tuple(clusters), tuple(machine), tuple(gone), tuple(likenesses(clusters)))
 
 
@@ -235,17 +240,23 @@ def _told_origin(report: ReportedFailure) -> FaultOrigin:
     return told or FaultOrigin(BY_TEXT, "it says nothing", statement=report.name)
 
 
-def _cost(member: FailureMember) -> tuple[bool, bool, float, str]:
-    """What a reduction of it takes: seen here before not, sure before flaky, then by the seconds of a run."""
-    seconds = member.rerun.seconds if member.rerun is not None else 0.0
-    return not member.is_seen, member.is_flaky, round(seconds, 1), member.name
+def _cost(member: FailureMember) -> tuple[bool, bool, int, str]:
+    """What a reduction of it takes: seen here before not, at once before in a second run, then by the time of a run.
+    Less than 8 s are alike, and so are times within a factor of two: the name decides then, the same in each call."""
+    seconds, runs = (member.rerun.seconds, member.rerun.runs) if member.rerun is not None else (0.0, 0)
+    return not member.is_seen, runs > 1, max(7, int(seconds)).bit_length(), member.name
 
 
 def likenesses(clusters: Sequence[CauseCluster]) -> Iterable[Likeness]:
     """What may be the same, though nobody can tell."""
+    found: list[Likeness] = []
     for one, other in itertools.combinations(clusters, 2):
         if why := _alike(one, other):
-            yield Likeness((one.name, other.name), why)
+            near = [each for each in found if each.why == why and {one.name, other.name} & {*each.names}]
+            found = [each for each in found if each not in near]
+            names = dict.fromkeys((*(name for each in near for name in each.names), one.name, other.name))
+            found.append(Likeness(tuple(names), why))
+    return found
 
 
 def _alike(one: CauseCluster, other: CauseCluster) -> str:

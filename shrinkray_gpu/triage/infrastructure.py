@@ -7,12 +7,14 @@ import os
 import re
 from dataclasses import dataclass
 
+from shrinkray_gpu.oracle.adopt import NO_CUDA
 from shrinkray_gpu.oracle.speech import FULL, clip
 from shrinkray_gpu.triage.reported import ReportedFailure
 
 _STALE = "|".join(re.escape(os.strerror(number)) for number in (errno.EIO, errno.ESTALE, errno.EROFS))
 KINDS = {
     "out of disk": re.compile(rf"{FULL.pattern}|{_STALE}|No usable temporary directory|database or disk is full"),
+    "no GPU": re.compile(NO_CUDA.pattern, re.IGNORECASE),
     "killed": re.compile(
         r"\bOut of memory: Killed process|\boom-kill|\bOOMKilled\b|^Killed\b|\bexit(?:ed with)? (?:code|status) 137\b"
         r"|(?:signal 9|SIGKILL)\b|The runner has received a shutdown signal|\bThe operation was canceled\b"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import shutil
@@ -15,14 +16,16 @@ from typing import Any
 from shrinkray_gpu.device import architectures
 from shrinkray_gpu.device.own_commands import EndedCommand, finished
 from shrinkray_gpu.events import Failed, printed_result
-from shrinkray_gpu.triage.clusters import CauseCluster, FailureMember
-from shrinkray_gpu.triage.reruns import Reruns, TriagePlace
+from shrinkray_gpu.triage.clusters import FailureMember
+from shrinkray_gpu.triage.reruns import TriagePlace
 
 AROUND = 600.0
 """Seconds beside the search: runs of the original, the final check, the attachment. Then the best so far will do."""
-_REDUCED, _INTERRUPTED, _NO_KERNEL = 0, 130, 5
+_REDUCED, _INTERRUPTED, _NOT_SHOWN, _NO_KERNEL = 0, 130, 3, 5
 """Exit codes of `shrink`."""
 REDUCED, LEFT, FAILED, STOPPED = "reduced", "left as it is", "not reduced", "interrupted"
+MEMBERS = 3
+"""Of a cluster that are tried at most, where the cheapest does not show its fault any more: it may be flaky unseen."""
 _COPIED = ("ISSUE.md", "report.html")
 
 
@@ -36,6 +39,17 @@ class Reducing:
     """More options of `shrink`."""
     resumes: bool = False
     """Whether it goes on with what an earlier call began, with the versions of now."""
+
+    @property
+    def jobs(self) -> int | None:
+        """The lanes of each, where the words say so."""
+        parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False, exit_on_error=False)
+        parser.add_argument("--jobs", type=int)
+        try:
+            found: int | None = parser.parse_known_args(list(self.words))[0].jobs
+        except argparse.ArgumentError:  # for `shrink` to complain of
+            return None
+        return found
 
 
 def command(member: FailureMember, place: TriagePlace, asked: Reducing, folder: Path, seconds: float) -> list[str]:
@@ -54,21 +68,31 @@ def command(member: FailureMember, place: TriagePlace, asked: Reducing, folder: 
     return [*ours, *words, "--kernel-only", "-m", "pytest", *place.settings.words, report.node]
 
 
-def reduce_cluster(
-    cluster: CauseCluster, place: TriagePlace, asked: Reducing, folder: Path, seconds: float
+def reduced(
+    members: Sequence[FailureMember], place: TriagePlace, asked: Reducing, folder: Path, seconds: float
 ) -> dict[str, Any]:
-    """Reduce its cheapest member into `folder`. Returns what came of it: `state`, `why` and more, as JSON has it."""
-    member = cluster.cheapest
-    assert member is not None
+    """Reduce the first of these that shows its fault into `folder`. Returns what came of it: `state`, `why` and more,
+    as JSON has it."""
+    for member in members:
+        told, code = _reduced(member, place, asked, folder, seconds)
+        if code != _NOT_SHOWN:
+            break
+    return told
+
+
+def _reduced(
+    member: FailureMember, place: TriagePlace, asked: Reducing, folder: Path, seconds: float
+) -> tuple[dict[str, Any], int | None]:
+    """The same of one, and the exit code of its command."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        return {"state": FAILED, "member": member.name, "why": f"cannot create {folder}: {error.strerror}"}
+        return {"state": FAILED, "member": member.name, "why": f"cannot create {folder}: {error.strerror}"}, None
     done = finished(command(member, place, asked, folder, seconds), place.cwd, seconds + AROUND)
     told = {"member": member.name, **_outcome(done, folder)}
     if told["state"] in (LEFT, FAILED) and not (folder / "repro.py").exists():
         shutil.rmtree(folder, ignore_errors=True)
-    return told
+    return told, done.code if done is not None else None
 
 
 def _outcome(done: EndedCommand | None, folder: Path) -> dict[str, Any]:
@@ -114,18 +138,6 @@ def _bring_up(attachment: Path | None, folder: Path) -> None:
             shutil.copyfile(attachment / name, folder / name)
     if (attachment / "artifacts").is_dir():
         shutil.copytree(attachment / "artifacts", folder / "artifacts", dirs_exist_ok=True)
-
-
-def explained(repro: Path, members: Sequence[FailureMember], reruns: Reruns) -> dict[str, str]:
-    """For each member, by its key, why the repro does not have its fault; empty where nothing that is known speaks
-    against it."""
-    found = {}
-    for member in members:
-        if member.rerun is None or not member.is_seen:
-            found[member.key] = "it was not seen here, so that only its text is known"
-        else:
-            found[member.key] = reruns.explains(repro, member.rerun)
-    return found
 
 
 def relative(path: str | Path) -> str:

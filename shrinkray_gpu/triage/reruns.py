@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import re
+import sys
 import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, replace
@@ -98,6 +99,7 @@ class TriagePlace:
     """Where and how the failures are run."""
 
     python: str
+    """Empty: the interpreter of the process that opens its lanes."""
     arch: int | None
     environment: Mapping[str, str]
     """On top of ours."""
@@ -106,6 +108,8 @@ class TriagePlace:
     """Seconds for a run."""
     settings: PytestSettings = PytestSettings()
     """Of the pytest command whose tests these are."""
+    accelerator: str = ""
+    """The kind of GPU, by Ray's names: `H100`. Empty: any."""
 
     @property
     def variables(self) -> dict[str, str]:
@@ -121,7 +125,7 @@ class Reruns:
     """The lanes, for one run after the other, until `close`."""
 
     def __init__(self, place: TriagePlace) -> None:
-        self.place = place
+        self.place = place = replace(place, python=place.python or sys.executable)
         self._folder = tempfile.TemporaryDirectory(prefix="shrink-", ignore_cleanup_errors=True)
         cwd = str(place.cwd)
         self._setup = private_setup(
@@ -142,6 +146,14 @@ class Reruns:
 
     def __exit__(self, t: type[BaseException] | None, e: BaseException | None, tb: TracebackType | None) -> None:
         self.close()
+
+    def headline(self, count: int) -> str:
+        return ""
+
+    @property
+    def folder(self) -> Path:
+        """For what is temporary."""
+        return Path(self._folder.name)
 
     def close(self) -> None:
         if self._pool is not None:
@@ -176,12 +188,15 @@ class Reruns:
             raise UsageError(f"pytest {' '.join(args)} collects no test: {why}")
         return nodes
 
-    def explains(self, repro: Path, member: Rerun) -> str:
-        """Why the repro does not have the fault of a member; empty where nothing that is known speaks against it."""
+    def explains(self, repro: str, member: Rerun) -> str:
+        """Why the text of a repro does not have the fault of a member; empty where nothing that is known speaks against
+        it."""
         assert member.fault is not None
-        script = Script(repro.absolute(), cwd=self.place.cwd, name="")
+        file = self.folder / "repro.py"
+        file.write_text(repro, encoding="utf-8")
+        script = Script(file, cwd=self.place.cwd, name="")
         needs = INTERPRETED if member.interpreted else UNASKED
-        run = self._run(repro.read_text(encoding="utf-8"), needs.on(script, virtual=self.place.arch is not None))
+        run = self._run(repro, needs.on(script, virtual=self.place.arch is not None))
         if run.trouble:
             return f"its run tells nothing: {run.trouble}"
         fault = Fault.of(run)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import signal
 import subprocess
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -29,9 +29,9 @@ _LAST = 8000
 
 def run_session(
     args: Sequence[str], place: TriagePlace, record: Path, say: Callable[[str], None]
-) -> Iterator[ReportedFailure]:
-    """The failures of `python -m pytest ARGS`, run as its user runs it, once it is over. They come before a
-    KeyboardInterrupt, too. Tests that `record` tells of are not run again. Raises UsageError where no test was run."""
+) -> list[ReportedFailure]:
+    """The failures of `python -m pytest ARGS`, run as its user runs it. Tests that `record` tells of are not run again.
+    Raises UsageError where no test was run."""
     words = [place.python, session_record.__file__, str(record.absolute()), *args]
     say(f"running pytest {' '.join(args)} ...")
     while True:
@@ -48,9 +48,6 @@ def run_session(
             )
         except OSError as error:
             raise UsageError(f"cannot run {place.python}: {error.strerror}") from error
-        except KeyboardInterrupt:
-            yield from _failures(record, place)
-            raise
         told = events(str(record)) if record.exists() else []
         running = _running(told[before:])
         if any(each["event"] == OVER for each in told[before:]) or not running:
@@ -63,14 +60,13 @@ def run_session(
         end = {"event": DIED, "node": running, "exit": done.returncode, "text": done.stderr[-_LAST:]}
         with open(record, "ab") as file:
             file.write(json.dumps(end).encode() + b"\n")
-    found = list(_failures(record, place))
     if not any(each["event"] in (ENDED, DIED, FAILED) for each in told):
         lines = [line for line in (done.stdout + done.stderr).splitlines() if line.strip()]
         said = lines[-1] if lines else "it said nothing"
         raise UsageError(f"pytest {' '.join(args)} ran no test (exit code {done.returncode}): {said}")
     if done.returncode not in _RAN:
         say(f"pytest {_ending(done.returncode)}: there may be more failures than it wrote down")
-    yield from found
+    return failures_in(record, place)
 
 
 def _running(told: Sequence[Mapping[str, Any]]) -> str:
@@ -91,8 +87,8 @@ def _ending(code: int) -> str:
     return f"died of {names.get(-code, f'signal {-code}')}"  # most real-time signals have no name
 
 
-def _failures(record: Path, place: TriagePlace) -> Iterator[ReportedFailure]:
-    """Each test once, with what it failed by first."""
+def failures_in(record: Path, place: TriagePlace) -> list[ReportedFailure]:
+    """What a record tells of, be the session over or not: each test once, with what it failed by first."""
     root = place.settings.root(place.cwd)
     found: dict[str, ReportedFailure] = {}
     for each in events(str(record)) if record.exists() else []:
@@ -104,7 +100,7 @@ def _failures(record: Path, place: TriagePlace) -> Iterator[ReportedFailure]:
         elif each["event"] == DIED:
             message = f"the process {_ending(each['exit'])} while {each['node']} ran"
             found[each["node"]] = _seen_from(place.cwd, root, each["node"], message, each["text"], each["exit"])
-    yield from found.values()
+    return list(found.values())
 
 
 def _seen_from(cwd: Path, root: Path | None, node: str, message: str, text: str, code: int | None) -> ReportedFailure:

@@ -6,7 +6,7 @@ import fcntl
 import json
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,20 @@ RECORD = "session.jsonl"
 FORMAT = 1
 
 
+@dataclass(frozen=True)
+class ReportsPart:
+    """The reports of one shard."""
+
+    list: str
+    """A digest of what all shards share out."""
+    reports: Mapping[int, ReportedFailure]
+    """By their places among all."""
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> ReportsPart:
+        return cls(data["list"], {int(at): ReportedFailure(**each) for at, each in data["reports"].items()})
+
+
 def _changes(before: Mapping[str, str], now: Mapping[str, str]) -> str:
     """`triton 3.6.0 then, 3.9.0 now`; empty where all is as it was."""
     both = {name: (before.get(name, "not there"), now.get(name, "not there")) for name in sorted({*before, *now})}
@@ -31,24 +45,50 @@ def _private(path: str, flags: int) -> int:
     return os.open(path, flags, 0o600)
 
 
-class TriageJournal:
+class TriageFindings:
+    """What is known so far."""
+
+    def __init__(self) -> None:
+        self.reruns: dict[str, Rerun] = {}
+        """By what was run."""
+        self.first_runs: dict[str, Rerun] = {}
+        """Of tests that were run to find those that fail, by the test."""
+        self.begun: set[str] = set()
+        """Clusters whose reduction was begun here with these versions."""
+        self.reductions: dict[str, dict[str, Any]] = {}
+        """By cluster."""
+        self.failures: list[ReportedFailure] | None = None
+        """Those of the tests that were run; None where they were not."""
+        self.part: ReportsPart | None = None
+        """Of a shard whose runs are made: which reports are its own."""
+
+    def take(self, line: Mapping[str, Any]) -> None:
+        """What a line of a journal tells."""
+        if line["event"] == "rerun":
+            self.reruns[line["subject"]] = Rerun.from_json(line["found"])
+        elif line["event"] == "first run":
+            self.first_runs[line["subject"]] = Rerun.from_json(line["found"])
+        elif line["event"] == "reducing":
+            self.begun.add(line["cluster"])
+        elif line["event"] == "reduced":
+            self.reductions[line["cluster"]] = line["found"]
+        elif line["event"] == "session":
+            self.failures = [ReportedFailure(**each) for each in line["failures"]]
+        elif line["event"] == "part":
+            self.part = ReportsPart.from_json(line["part"])
+
+
+class TriageJournal(TriageFindings):
     """The journal of one folder, open and locked until `close`. Raises UsageError where it is of other settings."""
 
     def __init__(
         self, folder: Path, settings: Mapping[str, Any], ran: Mapping[str, str], *, restart: bool = False
     ) -> None:
-        self.reruns: dict[str, Rerun] = {}
-        """By what was run."""
-        self.first_runs: dict[str, Rerun] = {}
-        """Of tests that were run here to find those that fail, by the test."""
-        self.begun: set[str] = set()
-        """Clusters whose reduction was begun with these versions."""
-        self.reductions: dict[str, dict[str, Any]] = {}
-        """By cluster."""
+        super().__init__()
+        self.ran = ran
+        """Which versions run the failures."""
         self.outdated = ""
         """Which versions ran what an earlier call found, if they are others now: all of it is forgotten then."""
-        self.failures: list[ReportedFailure] | None = None
-        """Those of the tests that were run here; None where they were not."""
         self.session_record = folder / RECORD
         try:
             folder.mkdir(parents=True, exist_ok=True)
@@ -78,22 +118,10 @@ class TriageJournal:
             )
         else:
             for line in earlier.events:
-                self._take(line)
+                self.take(line)
 
     def close(self) -> None:
         self._log.close()
-
-    def _take(self, line: Mapping[str, Any]) -> None:
-        if line["event"] == "rerun":
-            self.reruns[line["subject"]] = Rerun.from_json(line["found"])
-        elif line["event"] == "first run":
-            self.first_runs[line["subject"]] = Rerun.from_json(line["found"])
-        elif line["event"] == "reducing":
-            self.begun.add(line["cluster"])
-        elif line["event"] == "reduced":
-            self.reductions[line["cluster"]] = line["found"]
-        elif line["event"] == "session":
-            self.failures = [ReportedFailure(**each) for each in line["failures"]]
 
     def keep_rerun(self, subject: str, found: Rerun) -> None:
         self.reruns[subject] = found
@@ -110,6 +138,10 @@ class TriageJournal:
     def keep_reduction(self, cluster: str, found: Mapping[str, Any]) -> None:
         self.reductions[cluster] = dict(found)
         write_line(self._log, {"event": "reduced", "cluster": cluster, "found": dict(found)})
+
+    def keep_part(self, part: ReportsPart) -> None:
+        self.part = part
+        write_line(self._log, {"event": "part", "part": asdict(part)})
 
     def keep_failures(self, failures: Sequence[ReportedFailure]) -> None:
         self.failures = list(failures)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 import os
 import re
 import signal
@@ -20,7 +21,7 @@ from shrinkray_gpu.cells.this_machine import ThisMachine
 from shrinkray_gpu.errors import SickDevice, UsageError
 from tests.cells.toys import ToyCell
 from tests.corpus.making import write
-from tests.e2e.command import shrinking
+from tests.e2e.command import shrink, shrinking
 
 pytest.importorskip("ray", reason="needs Ray: pip install 'shrinkray-gpu[ray]'")
 pytestmark = [pytest.mark.timeout(300), pytest.mark.slow]
@@ -168,3 +169,29 @@ def test_a_replay_through_ray_and_ctrl_c(cluster: Any, tmp_path: Path) -> None:
 def test_no_cluster_there() -> None:
     with pytest.raises(UsageError, match="--ray 127.0.0.1:1: nobody answers there "):
         RayCluster("127.0.0.1:1", say=print)
+
+
+def test_a_triage_through_ray_is_that_of_this_machine(cluster: Any, tmp_path: Path) -> None:
+    """The tests lie in a folder that only this process is given; the name of that folder stands in a message."""
+    (tmp_path / "test_it.py").write_text(
+        "def test_a(): raise ValueError(__file__)\ndef test_b(): 1 // 0\ndef test_c(): pass\n"
+    )
+    told: list[Any] = []
+    for words in ((), ("--ray", cluster.address)):
+        place = (
+            "--arch",
+            "sm_90",
+            "--no-reduce",
+            "-o",
+            f"out{len(words)}",
+            "--",
+            "pytest",
+            "-p",
+            "no:cacheprovider",
+            ".",
+        )
+        done = shrink("triage", "--json", *words, *place, cwd=tmp_path)
+        assert done.code == 0, done.err
+        told.append(json.loads(re.sub(r'"seconds": [\d.]+', '"seconds": 0', done.out)))
+    assert told[0] == told[1] and told[0]["failures"] == 2
+    assert str(tmp_path / "test_it.py") in told[1]["clusters"][0]["members"][0]["message"]

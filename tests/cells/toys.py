@@ -62,11 +62,11 @@ class ToyCell(Cell[ToyLanes]):
         return self.preferred
 
     @property
-    def files(self) -> Path | None:
-        return self.folder
+    def files(self) -> Sequence[Path]:
+        return () if self.folder is None else (self.folder,)
 
-    def moved(self, folder: Path) -> ToyCell:
-        return replace(self, folder=folder)
+    def moved(self, places: Mapping[Path, Path]) -> ToyCell:
+        return replace(self, folder=places.get(self.folder or Path()))
 
     def open(self, jobs: int) -> ToyLanes:
         if self.where == "nowhere":

@@ -16,6 +16,8 @@ from shrinkray_gpu.command.entry import EntryFile, entry_files, plain_script
 from shrinkray_gpu.command.module_search import locate
 from shrinkray_gpu.errors import UsageError
 from shrinkray_gpu.lift.bundle import bundle
+from shrinkray_gpu.oracle import obstacle
+from shrinkray_gpu.runner.run import Failure, Run
 
 TELLS = """\
 import os, sys
@@ -187,6 +189,18 @@ def test_settings_that_run_tests_elsewhere_or_write_give_way(tests: Path) -> Non
 def test_no_test_at_all(tests: Path, args: tuple[str, ...]) -> None:
     (tests / "tests" / "test_no.py").unlink()
     assert driven(tests, "pytest", *args).stderr.splitlines()[-1].endswith("UsageError: no test was run")
+
+
+def test_a_plugin_that_cannot_be_loaded(tests: Path) -> None:
+    """Then pytest ends with the status of an error of its own, and no test has begun."""
+    (tests / "lost-1.dist-info").mkdir()
+    (tests / "lost-1.dist-info" / "METADATA").write_text("Name: lost\nVersion: 1\n")
+    (tests / "lost-1.dist-info" / "entry_points.txt").write_text("[pytest11]\nlost = no_such_module\n")
+    done = driven(tests, "pytest", "tests/test_it.py::test_passes")
+    assert done.stderr.splitlines()[-1].endswith("UsageError: no test was run"), done.stderr
+    failed = Failure("pytest.UsageError", "no test was run")
+    said = obstacle(Run(mode="plain", exit=1, failure=failed, stderr=done.stderr))
+    assert said == "pytest ran no test: ModuleNotFoundError: No module named 'no_such_module'"
 
 
 SKIPPED = """\

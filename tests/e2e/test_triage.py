@@ -16,12 +16,13 @@ from typing import Any
 
 import pytest
 
+from shrinkray_gpu.cells.this_machine import ThisMachine
 from shrinkray_gpu.command.pytest_settings import PytestSettings
 from shrinkray_gpu.triage import reductions
 from shrinkray_gpu.triage.clusters import FailureMember, sort
 from shrinkray_gpu.triage.reported import ReportedFailure
 from shrinkray_gpu.triage.reruns import Reruns, TriagePlace
-from shrinkray_gpu.triage.triage import TriageAsked, _compare, _of_pytest, _run_each
+from shrinkray_gpu.triage.triage import TriageAsked, TriageWork, compare, find, run_each
 from shrinkray_gpu.triage.triage_journal import TriageJournal
 from tests.capture import programs
 from tests.capture.test_capture import run as run_captured
@@ -196,13 +197,13 @@ def test_wrong_numbers_show_where_kernels_compute_and_so_do_those_of_a_repro(tmp
     lines = ["import torch", "import ops", "x = torch.ones(64, device='cuda')"]
     lines.append("torch.testing.assert_close(ops.double(x), x * 2)")
     (tmp_path / "test_it.py").write_text("\n    ".join(["def test_it():", *lines]) + "\n")
-    (tmp_path / "repro.py").write_text("\n".join(lines) + "\n")
     node = "test_it.py::test_it"
     with Reruns(TriagePlace(sys.executable, 90, {}, tmp_path, 120.0)) as reruns:
         found = reruns.rerun(ReportedFailure(node, "log", "AssertionError: Tensor-likes are not close!", "", node))
         assert found.is_seen and found.interpreted and found.runs == 2, found
-        assert reruns.explains(tmp_path / "repro.py", found) == ""
-        assert reruns.explains(tmp_path / "repro.py", replace(found, interpreted=False)) == "it shows no fault here"
+        repro = "\n".join([OPS, lines[0], lines[2], lines[3].replace("ops.", "")]) + "\n"
+        assert reruns.explains(repro, found) == ""
+        assert reruns.explains(repro, replace(found, interpreted=False)) == "it shows no fault here"
 
 
 @pytest.mark.slow
@@ -257,20 +258,23 @@ def test_what_was_run_is_not_run_again_and_what_told_nothing_is(tmp_path: Path) 
     place, settings = TriagePlace(sys.executable, None, {}, tmp_path, 120.0), {"arch": None}
     reports = [ReportedFailure("test_it.py::test_it", "log", "ValueError: no", "", "test_it.py::test_it")]
     said: list[str] = []
-    with Reruns(place) as reruns, closing(TriageJournal(tmp_path / "triage", settings, {})) as journal:
-        _run_each(reports, reruns, journal, math.inf, said.append)  # there is no such file
+    asked = TriageAsked((), (), tmp_path)
+    with closing(ThisMachine(1)) as engine, closing(TriageJournal(tmp_path / "triage", settings, {})) as journal:
+        work = TriageWork(asked, place, engine, journal, said.append)
+        run_each(work, reports, math.inf)  # there is no such file
         assert journal.reruns["test_it.py::test_it"].unsettled
         (tmp_path / "test_it.py").write_text("def test_it(): raise ValueError('no')\n")
         for _ in range(2):
-            _run_each(reports, reruns, journal, math.inf, said.append)
+            run_each(work, reports, math.inf)
         assert journal.reruns["test_it.py::test_it"].is_seen and sum("run 1 of 1" in line for line in said) == 2
         told = {"state": "reduced", "lines": 3}
         [cluster] = sort(reports, journal.reruns).clusters
         journal.keep_reduction(cluster.name, told)
-        _compare(cluster, tmp_path, reruns, journal, said.append)  # its repro.py is gone
+        compare(work, [cluster])  # its repro.py is gone
         assert journal.reductions[cluster.name] == told and "was not compared" in said[-1]
-        (tmp_path / "repro.py").write_text("raise ValueError('no')\n")
-        _compare(cluster, tmp_path, reruns, journal, said.append)
+        (tmp_path / cluster.name).mkdir()
+        (tmp_path / cluster.name / "repro.py").write_text("raise ValueError('no')\n")
+        compare(work, [cluster])
         assert journal.reductions[cluster.name] == {**told, "explains": {"test_it.py::test_it": ""}}
 
 
@@ -335,14 +339,26 @@ def test_tests_that_are_run_to_find_failures_are_kept_one_by_one(tmp_path: Path)
     asked = TriageAsked((), (".",), tmp_path / "triage")
     place = TriagePlace(sys.executable, 90, {}, tmp_path, 120.0)
     said: list[str] = []
-    with Reruns(place) as reruns, closing(TriageJournal(asked.output, {}, {})) as journal:
-        assert list(_of_pytest(asked, place, reruns, journal, 0.0, said.append)) == [] and journal.failures is None
+
+    def say(line: str) -> None:
+        said.append(line)
+        if line.startswith("test 2 of 3") and said.count(line) == 1:
+            raise KeyboardInterrupt
+
+    with closing(ThisMachine(1)) as engine, closing(TriageJournal(asked.output, {}, place.versions)) as journal:
+        work = TriageWork(asked, place, engine, journal, say)
+        reports: dict[int, ReportedFailure] = {}
+        find(work, reports, 0.0)
+        assert reports == {} and journal.failures is None
         assert said == ["3 tests are not run: their part of the time is over"]
-        first = next(_of_pytest(asked, place, reruns, journal, math.inf, said.append))
-        assert first.node == "test_it.py::test_a" and list(journal.first_runs) == [first.node]
-        failures = list(_of_pytest(asked, place, reruns, journal, math.inf, said.append))
-        assert failures == journal.failures and [each.node[-1] for each in failures] == ["a", "c"]
-        assert said[1:] == [f"test {n} of 3: test_it.py::test_{name}" for n, name in enumerate("abc", 1)]
+        with pytest.raises(KeyboardInterrupt):
+            find(work, reports, math.inf)
+        assert reports[0].node == "test_it.py::test_a" and list(journal.first_runs) == [reports[0].node]
+        every: dict[int, ReportedFailure] = {}
+        find(work, every, math.inf)
+        assert [*every.values()] == journal.failures and [each.node[-1] for each in every.values()] == ["a", "c"]
+        told = [f"test {n} of 3: test_it.py::test_{name}" for n, name in ((1, "a"), (2, "b"), (2, "b"), (3, "c"))]
+        assert said[1:] == told
 
 
 CARRY = """\
@@ -413,6 +429,11 @@ def test_capsules_of_one_launch_are_one_cause(tmp_path: Path) -> None:
         ((), "which failures? Usage: shrink triage junit.xml, or shrink triage -- pytest tests/"),
         (("--", "make", "test"), "only pytest is run here"),
         (("nothing.xml",), "cannot read nothing.xml"),
+        (("--merge", "empty"), "empty is no shard of a triage: name what shrink triage --shard wrote"),
+        (("--merge",), "what is merged? Usage: shrink triage --merge DIR DIR"),
+        (("--shard", "1/2", "--", "pytest", "."), "--shard with -- pytest needs --arch"),
+        (("--shard", "3/2", "fine.log"), "--shard 3/2: write 2/3 for the second of three"),
+        (("--accelerator", "H100", "fine.log"), "--accelerator chooses among the machines of --ray"),
         (("empty",), "empty is an empty folder"),
         (("--shrink-args", "'", "fine.log"), "--shrink-args: No closing quotation"),
         (("--arch", "hopper", "fine.log"), "--arch hopper: name an architecture"),
@@ -428,3 +449,24 @@ def test_bad_input_is_told_in_a_line(tmp_path: Path, words: tuple[str, ...], sai
     done = refused("triage", *words, cwd=tmp_path)
     assert done.code == 2 and said in done.message and "Traceback" not in done.err, done.err
     assert not re.search(r"\n.", done.message) and os.listdir(tmp_path / "empty") == []
+
+
+def test_shards_run_a_part_each_and_together_they_are_one_triage(tmp_path: Path) -> None:
+    (tmp_path / "test_it.py").write_text("import os\ndef test_a(): raise ValueError('a')\ndef test_b(): os._exit(3)\n")
+    told = ["FAILED test_it.py::test_a - ValueError: a", "FAILED other.py::test_c - TypeError: c"]
+    (tmp_path / "log.txt").write_text("\n".join([*told, "FAILED test_it.py::test_b - ValueError: b"]) + "\n")
+    place = ("--python", sys.executable)
+    _, whole = triage(tmp_path, *place, "--no-reduce", "log.txt")
+    _, first = triage(tmp_path, *place, "--shard", "1/2", "-o", "one", "log.txt")
+    _, second = triage(tmp_path, *place, "--shard", "2/2", "-o", "two", "log.txt")
+    assert sorted([*members(first), *members(second)]) == [["test_a"], ["test_b"], ["test_c"]]
+    _, merged = triage(tmp_path, "--merge", "two", "one", "-o", "both")
+
+    def without_times(told: Any) -> Any:
+        if isinstance(told, dict):
+            return {name: without_times(each) for name, each in told.items() if name != "seconds"}
+        return [without_times(each) for each in told] if isinstance(told, list) else told
+
+    assert without_times(merged) == without_times(whole) and (tmp_path / "both" / "index.md").exists()
+    done = shrink("triage", "--arch", "sm_90", "--merge", "one", "two", "--shard", "1/2", cwd=tmp_path)
+    assert done.code == 2 and "the shards were run without --arch: reduce them in the same way" in done.err

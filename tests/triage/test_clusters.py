@@ -77,6 +77,25 @@ def test_what_ended_well_twice_is_told_and_what_came_back_is_flaky() -> None:
     assert [each.is_flaky for each in found.clusters[0].members] == [False, True]  # the sure one is reduced
 
 
+def test_clusters_with_the_same_words_are_told_of_in_one_line() -> None:
+    reports = [report(f"test_{number}", "OSError: no file") for number in range(3)]
+    found = sort(reports, {})
+    assert len(found.clusters) == 3
+    assert [sorted(each.names) for each in found.maybe] == [sorted(each.name for each in found.clusters)]
+
+
+def test_what_shows_at_once_is_cheaper_than_what_shows_in_a_second_run() -> None:
+    """Also where kernels compute in the second one only: that may be chance. Times that are alike decide nothing."""
+    reports = [report("test_0"), report("test_1"), report("test_2")]
+    runs = [
+        replace(SEEN, runs=2, interpreted=True, seconds=0.1),
+        replace(SEEN, seconds=1.9),
+        replace(SEEN, seconds=1.0),
+    ]
+    [cluster] = sort(reports, {each.subject: run for each, run in zip(reports, runs)}).clusters
+    assert [each.name[-1] for each in cluster.members] == ["1", "2", "0"]
+
+
 def test_what_shows_only_where_kernels_compute_is_not_flaky() -> None:
     member = FailureMember((report("test_0"),), replace(SEEN, runs=2, interpreted=True))
     assert member.is_seen and not member.is_flaky and replace(member, rerun=replace(SEEN, runs=2)).is_flaky

@@ -166,6 +166,12 @@ def test_a_report_without_a_failure_counts_and_a_broken_one_does_not(tmp_path: P
     assert not read_all([tmp_path], tmp_path).junit
 
 
+def test_a_machine_without_a_gpu_is_no_cause() -> None:
+    said = "RuntimeError: 0 active drivers ([]). There should only be one."
+    trouble = trouble_of(ReportedFailure("a", "junit.xml", said))
+    assert trouble is not None and (trouble.kind, trouble.line) == ("no GPU", said)
+
+
 def test_words_that_were_only_captured_are_no_failure_of_the_machine() -> None:
     text = "E   ValueError: no\n---- Captured log ----\nNo space left on device, trying elsewhere\n"
     assert trouble_of(ReportedFailure("a", "log", "ValueError: no", text)) is None

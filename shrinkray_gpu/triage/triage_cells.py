@@ -1,0 +1,278 @@
+"""What a triage asks of an interpreter on a kind of device, as cells: each may be run on another host."""
+
+from __future__ import annotations
+
+import json
+import time
+from abc import abstractmethod
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import TypeVar
+
+from shrinkray_gpu.cells.cell import Cell, Row
+from shrinkray_gpu.cells.shipped_files import Files, packed
+from shrinkray_gpu.cells.sick_gpu import sickness
+from shrinkray_gpu.errors import ShrinkError
+from shrinkray_gpu.triage.clusters import FailureMember
+from shrinkray_gpu.triage.reductions import FAILED, Reducing, reduced
+from shrinkray_gpu.triage.reported import ReportedFailure
+from shrinkray_gpu.triage.reruns import Rerun, Reruns, TriagePlace
+from shrinkray_gpu.triage.session import run_session
+
+C = TypeVar("C", bound="TriageCell")
+LEAST = 30.0
+"""Seconds of search below which no reduction is begun."""
+JOBS = 2
+"""Lanes of a reduction on a cluster, and the cores that it takes there, if nobody says."""
+WAITS = "waits"
+"""Key of the row of a reduction whose turn did not come."""
+FILES = "files"
+"""Key of what a reduction on another host wrote."""
+
+
+@dataclass(frozen=True)
+class TriageCell(Cell[Reruns]):
+    """A question about tests or capsules in a place."""
+
+    where: TriagePlace
+    moved_from: Path | None = None
+    """The working directory here, where that was shipped."""
+
+    @property
+    def name(self) -> str:
+        return type(self).__name__
+
+    @property
+    def place(self) -> Hashable:
+        where = self.where
+        environment = tuple(sorted(where.environment.items()))
+        return where.python, where.arch, environment, where.cwd, where.timeout, where.settings, where.accelerator
+
+    @property
+    def is_late(self) -> bool:
+        """Whether there is too little time left to begin it."""
+        return False
+
+    @property
+    def needs(self) -> Mapping[str, float]:
+        gpu = {"GPU": 1.0} if self.where.arch is None else {}
+        kind = {f"accelerator_type:{self.where.accelerator}": 0.001} if self.where.accelerator else {}
+        return {**gpu, **kind}
+
+    @property
+    def files(self) -> Sequence[Path]:
+        return (self.where.cwd,)
+
+    def moved(self: C, places: Mapping[Path, Path]) -> C:
+        before, now = self.where.cwd, places[self.where.cwd]
+        environment = {name: value.replace(str(before), str(now)) for name, value in self.where.environment.items()}
+        return replace(self, where=replace(self.where, cwd=now, environment=environment), moved_from=before)
+
+    def open(self, jobs: int) -> Reruns:
+        return Reruns(self.where)
+
+    def run(self, lanes: Reruns) -> Row:
+        try:
+            row = self.answer(lanes)
+        except (ShrinkError, OSError, UnicodeError) as error:
+            row = self.lost(str(error))
+        if self.moved_from is None:
+            return row
+        held: Files | None = row.pop(FILES, None)
+        names = {str(self.where.cwd): str(self.moved_from)}
+        told: Row = json.loads(_renamed(json.dumps(row), names))
+        return {**told, FILES: _as_here(held, names)} if held is not None else told
+
+    @abstractmethod
+    def answer(self, lanes: Reruns) -> Row:
+        """Its row, with the names of where it is run."""
+
+
+@dataclass(frozen=True)
+class VersionsCell(TriageCell):
+    """Which versions run the failures."""
+
+    def answer(self, lanes: Reruns) -> Row:
+        return {"versions": dict(lanes.place.versions)}
+
+    def lost(self, why: str) -> Row:
+        return {"failed": why}
+
+
+@dataclass(frozen=True)
+class CollectedCell(TriageCell):
+    """The node ids that pytest collects."""
+
+    args: tuple[str, ...] = ()
+
+    def answer(self, lanes: Reruns) -> Row:
+        return {"nodes": lanes.tests(self.args)}
+
+    def lost(self, why: str) -> Row:
+        return {"failed": why}
+
+
+@dataclass(frozen=True)
+class SessionCell(TriageCell):
+    """The failures of a session of pytest, which writes `record`. On another host it begins anew."""
+
+    args: tuple[str, ...] = ()
+    record: Path = Path()
+
+    def answer(self, lanes: Reruns) -> Row:
+        record = self.record if self.moved_from is None else lanes.folder / self.record.name
+        said: list[str] = []
+        found = run_session(self.args, lanes.place, record, said.append)
+        return {"failures": [asdict(each) for each in found], "said": said[1:]}
+
+    def lost(self, why: str) -> Row:
+        return {"failed": why}
+
+
+@dataclass(frozen=True)
+class _RerunCell(TriageCell):
+    """A run, and what it shows."""
+
+    def answer(self, lanes: Reruns) -> Row:
+        found = self.found(lanes)
+        doubtful = found.unsettled or (found.fault is not None and found.fault.phase == "device")
+        row = {"found": found.to_json(), "versions": dict(lanes.place.versions)}
+        return {**row, **(sickness() if doubtful and self.where.arch is None else {})}
+
+    @abstractmethod
+    def found(self, lanes: Reruns) -> Rerun: ...
+
+    def lost(self, why: str) -> Row:
+        return {"found": Rerun(trouble=why, runs=0, unsettled=True).to_json()}
+
+
+@dataclass(frozen=True)
+class FirstRunCell(_RerunCell):
+    """One run of a test of which nobody knows whether it fails."""
+
+    node: str = ""
+
+    @property
+    def name(self) -> str:
+        return self.node
+
+    def found(self, lanes: Reruns) -> Rerun:
+        return lanes.first_run(self.node)
+
+
+@dataclass(frozen=True, kw_only=True)
+class FailureCell(_RerunCell):
+    """A failure once more, by itself."""
+
+    report: ReportedFailure
+
+    @property
+    def name(self) -> str:
+        return self.report.name
+
+    @property
+    def files(self) -> Sequence[Path]:
+        return (*super().files, *_capsule(self.report))
+
+    def moved(self, places: Mapping[Path, Path]) -> FailureCell:
+        return replace(super().moved(places), report=_moved(self.report, places))
+
+    def found(self, lanes: Reruns) -> Rerun:
+        return lanes.rerun(self.report)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReductionCell(TriageCell):
+    """A member of a cluster, reduced into `folder`."""
+
+    members: tuple[FailureMember, ...]
+    """The cheapest first: it is reduced if it shows its fault."""
+    reducing: Reducing
+    folder: Path
+    until: float
+    """By the clock, when the budget is over."""
+
+    @property
+    def name(self) -> str:
+        return self.folder.name
+
+    @property
+    def is_late(self) -> bool:
+        return self.until - time.time() < min(LEAST, self.reducing.seconds)
+
+    @property
+    def cores(self) -> int:
+        return self.reducing.jobs or JOBS
+
+    @property
+    def files(self) -> Sequence[Path]:
+        return (*super().files, *(path for each in self.members for path in _capsule(each.reports[0])))
+
+    def moved(self, places: Mapping[Path, Path]) -> ReductionCell:
+        members = tuple(replace(each, reports=(_moved(each.reports[0], places),)) for each in self.members)
+        words = self.reducing.words if self.reducing.jobs else ("--jobs", str(JOBS), *self.reducing.words)
+        return replace(
+            super().moved(places),
+            members=members,
+            reducing=replace(self.reducing, words=words, resumes=False),
+        )
+
+    def answer(self, lanes: Reruns) -> Row:
+        if self.is_late:
+            return {WAITS: True}
+        seconds = min(self.reducing.seconds, self.until - time.time())
+        if self.moved_from is None:
+            return reduced(self.members, lanes.place, self.reducing, self.folder, seconds)
+        folder = lanes.folder / self.folder.name
+        told = reduced(self.members, lanes.place, self.reducing, folder, seconds)
+        names = {str(folder): str(self.folder)}
+        held = _as_here(packed(folder) if folder.exists() else {}, names)
+        return {**json.loads(_renamed(json.dumps(told), names)), FILES: held}
+
+    def lost(self, why: str) -> Row:
+        return {"state": FAILED, "member": self.members[0].name, "why": why}
+
+
+@dataclass(frozen=True, kw_only=True)
+class ComparisonCell(TriageCell):
+    """Why a repro does not have the fault of a failure; empty where nothing that is known speaks against it."""
+
+    repro: str
+    rerun: Rerun
+
+    def answer(self, lanes: Reruns) -> Row:
+        return {"why": lanes.explains(self.repro, self.rerun)}
+
+    def lost(self, why: str) -> Row:
+        return {"failed": why}
+
+
+def _capsule(report: ReportedFailure) -> Sequence[Path]:
+    return (Path(report.capsule),) if report.capsule else ()
+
+
+def _moved(report: ReportedFailure, places: Mapping[Path, Path]) -> ReportedFailure:
+    return replace(report, capsule=str(places[Path(report.capsule)])) if report.capsule else report
+
+
+def _in_json(name: str) -> str:
+    return json.dumps(name)[1:-1]
+
+
+def _renamed(text: str, names: Mapping[str, str], written: Callable[[str], str] = _in_json) -> str:
+    """With the second of each pair of names for the first. `written`: how a name stands in it."""
+    for before, now in names.items():
+        text = text.replace(written(before), written(now))
+    return text
+
+
+def _as_here(files: Files, names: Mapping[str, str]) -> Files:
+    """The files with other names in their text. What is no text stays as it is."""
+    found = {}
+    for name, data in files.items():
+        try:
+            found[name] = _renamed(data.decode(), names, str).encode()
+        except UnicodeDecodeError:
+            found[name] = data
+    return found
