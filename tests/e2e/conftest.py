@@ -6,6 +6,7 @@ import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import closing
+from dataclasses import replace
 
 import pytest
 
@@ -13,20 +14,22 @@ from shrinkray_gpu.oracle import Verdict, parse
 from shrinkray_gpu.runner.pool import Pool, Script
 from shrinkray_gpu.runner.private_setup import private_setup
 
-Judged = Callable[[str, str], Verdict]
+Judged = Callable[..., Verdict]
 
 
 @pytest.fixture(scope="session")
 def judged(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Judged]:
-    """judged(text, oracle): whether the text shows it, on sm_90. Each text is a fork, where `--check` starts a process
-    of its own and imports torch there."""
+    """judged(text, oracle, *wants): whether the text shows it, on sm_90, in a run that has these wants too. Each text
+    is a fork, where `--check` starts up to six processes and imports torch in each."""
     folder = tmp_path_factory.mktemp("judged")
     setup = private_setup(folder, os.environ, python=sys.executable, imports=("torch", "triton"), own=(), arch=90)
     script = Script(folder / "failing.py", cwd=folder)
     with closing(Pool(script, setup, mode="virtual", jobs=1, seconds=60)) as pool:
 
-        def verdict(text: str, spec: str) -> Verdict:
+        def verdict(text: str, spec: str, *wants: str) -> Verdict:
             oracle = parse(spec, folder=folder)
-            return oracle.judge(pool.serving(oracle.needs.on(script, virtual=True), seconds=60).run(text))
+            asked = oracle.needs.on(script, virtual=True)
+            asked = replace(asked, wants=(*asked.wants, *wants))
+            return oracle.judge(pool.serving(asked, seconds=200).run(text))
 
         yield verdict

@@ -6,7 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from shrinkray_gpu.oracle import Answer
+from shrinkray_gpu.runner.inside.launches.launch_log import INTERPRETED
 from tests.e2e.command import only, shrink
+from tests.e2e.conftest import Judged
 
 INNOCENT = Path(__file__).parents[2] / "benchmarks" / "wrong_results" / "innocent"
 OUTSIDE = ("--arch", "sm_90")
@@ -54,7 +57,7 @@ def _libraries() -> None:
     pytest.importorskip("triton")
 
 
-def test_the_host_s_mistake_stays_with_kernel_and_reference(tmp_path: Path) -> None:
+def test_the_host_s_mistake_stays_with_kernel_and_reference(tmp_path: Path, judged: Judged) -> None:
     (tmp_path / "failing.py").write_text(SCORES)
     words = ("failing.py", *OUTSIDE, "--oracle", "Tensor-likes are not close", *SOON)
     said = shrink(*words, cwd=tmp_path)
@@ -65,10 +68,10 @@ def test_the_host_s_mistake_stays_with_kernel_and_reference(tmp_path: Path) -> N
     text = (tmp_path / "repro_failing.py").read_text()
     assert len(text.splitlines()) < 30 and "argparse" not in text and "print" not in text, text
     assert "1.0 / dim" in text and "**0.5" in text.replace(" ", "") and "rtol=1e-3" in text, text
-    for program, code in ((text, 0), (text.replace("1.0 / dim", "dim**-0.5"), 3)):  # as it is, and with the fix
-        (tmp_path / "again.py").write_text(program)
-        said = shrink("again.py", *OUTSIDE, "--check", "--oracle", "mismatch", cwd=tmp_path)
-        assert said.code == code, said
+    as_it_is, with_the_fix = (
+        judged(each, "mismatch", INTERPRETED) for each in (text, text.replace("1.0 / dim", "dim**-0.5"))
+    )
+    assert as_it_is.faults and with_the_fix.answer is Answer.PASSES, (as_it_is, with_the_fix)
 
 
 def test_a_check_of_what_no_kernel_wrote_is_told_as_such(tmp_path: Path) -> None:

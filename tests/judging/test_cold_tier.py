@@ -16,10 +16,10 @@ from shrinkray_gpu.runner.lanes import Setup
 from shrinkray_gpu.runner.pool import Pool, Script
 
 
-def confirmed(folder: Path, text: str) -> tuple[Verdict, int]:
-    """The verdict of a cold process that has two seconds, and how many processes it took."""
+def confirmed(folder: Path, text: str, seconds: float) -> tuple[Verdict, int]:
+    """The verdict of a cold process that has so many seconds, and how many processes it took."""
     setup = Setup(sys.executable, dict(os.environ), (), (), str(folder), confine=False)
-    pool = Pool(Script(folder / "failing.py", cwd=folder), setup, mode="cold", jobs=1, seconds=2.0, extra=0.0)
+    pool = Pool(Script(folder / "failing.py", cwd=folder), setup, mode="cold", jobs=1, seconds=seconds, extra=0.0)
     test = TieredTest(parse("exception:IndexError", folder=folder), pool)
     try:
         return test.cold.settle(test.candidate(text)), test.tries[COLD]
@@ -29,14 +29,16 @@ def confirmed(folder: Path, text: str) -> tuple[Verdict, int]:
 
 
 @pytest.mark.parametrize(
-    ("text", "answer", "tries"),
+    ("text", "seconds", "answer", "tries"),
     [
-        ("[][0]\n", Answer.FAULTS, 1),
-        ("print(7)\n", Answer.PASSES, 1),
-        ("import time\ntime.sleep(3)\n[][0]\n", Answer.FAULTS, 2),
-        ("import os\nos.kill(os.getpid(), 9)\n", Answer.UNKNOWN, 2),
+        ("[][0]\n", 60, Answer.FAULTS, 1),
+        ("print(7)\n", 60, Answer.PASSES, 1),
+        ("import time\ntime.sleep(3)\n[][0]\n", 2.5, Answer.FAULTS, 2),
+        ("import os\nos.kill(os.getpid(), 9)\n", 60, Answer.UNKNOWN, 2),
     ],
 )
-def test_slow_and_killed_runs_are_asked_again(tmp_path: Path, text: str, answer: Answer, tries: int) -> None:
-    verdict, ran = confirmed(tmp_path, text)
+def test_slow_and_killed_runs_are_asked_again(
+    tmp_path: Path, text: str, seconds: float, answer: Answer, tries: int
+) -> None:
+    verdict, ran = confirmed(tmp_path, text, seconds)
     assert (verdict.answer, ran) == (answer, tries), verdict.why

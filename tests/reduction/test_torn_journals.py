@@ -54,15 +54,17 @@ def course_of(journal: Journal, *, faults: bool) -> None:
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[bytes, Path]]:
-    """A journal of everything, and a folder for the torn ones."""
+    """A journal of everything, and a folder for the torn ones. The machine stays up: nothing waits for the disk."""
     folder = tmp_path_factory.mktemp("whole")
-    with begin(folder) as journal:
-        journal.record_perturbation({"knob": "num_warps"})
-        course_of(journal, faults=True)
-    yield (folder / "journal.jsonl").read_bytes(), tmp_path_factory.mktemp("torn")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("os.fsync", lambda descriptor: None)
+        with begin(folder) as journal:
+            journal.record_perturbation({"knob": "num_warps"})
+            course_of(journal, faults=True)
+        yield (folder / "journal.jsonl").read_bytes(), tmp_path_factory.mktemp("torn")
 
 
-@settings(max_examples=2000, deadline=None, derandomize=True, database=None)
+@settings(max_examples=1000, deadline=None, derandomize=True, database=None)
 @given(st.data())
 def test_no_damage_is_thrown_and_none_loses_the_best(whole: tuple[bytes, Path], data: st.DataObject) -> None:
     journal, folder = whole

@@ -52,32 +52,34 @@ def write():
         for at in range(8):
             time.sleep(0.4 if WHOLE and at == 7 else 0.05)
             core.write(text[at * len(text) // 8 : (at + 1) * len(text) // 8])
+device.DUMPED, device.AT_REST = LIMITS
 begun = time.monotonic()
 device.sticky = lambda: 716 if time.monotonic() - begun > LATE else 0
 thread = threading.Thread(target=write)
 if WRITTEN:
     thread.start()
 code = device.wait_for_dump(device.sticky())
-print(code, thread.is_alive(), "soon" if time.monotonic() - begun < device.DUMPED else "late")
+print(code, bool(code) and thread.is_alive(), "soon" if time.monotonic() - begun < device.DUMPED else "late")
 """
 
 
 @pytest.mark.parametrize(
-    ("late", "written", "whole", "told"),
+    ("late", "written", "whole", "limits", "told"),
     [
-        (-1, True, True, "716 False soon"),
-        (0.6, True, True, "716 False soon"),
-        (0.6, True, False, "716 False soon"),
-        (-1, False, False, "716 False late"),
-        (9, True, True, "0 False late"),
+        (-1, True, True, (60, 60), "716 False soon"),
+        (0.6, True, True, (60, 60), "716 False soon"),
+        (0.6, True, False, (60, 1), "716 False soon"),
+        (-1, False, False, (1, 0.5), "716 False late"),
+        (9, True, True, (2, 0.5), "0 False late"),
     ],
 )
 def test_a_dump_is_waited_for_until_it_is_whole_and_the_error_there(
-    late: float, written: bool, whole: bool, told: str, tmp_path: Path
+    late: float, written: bool, whole: bool, limits: tuple[float, float], told: str, tmp_path: Path
 ) -> None:
     """The driver reports the error of a short kernel only when its dump is written, and pauses while it writes. Nobody
     waits for ever."""
     text = DUMPS.replace("WRITTEN", str(written)).replace("LATE", str(late)).replace("WHOLE", str(whole))
+    text = text.replace("LIMITS", str(limits))
     done = subprocess.run([sys.executable, "-c", text], cwd=tmp_path, capture_output=True, text=True)
     assert done.stdout.strip() == told, done.stderr
 

@@ -9,15 +9,15 @@ import subprocess
 import sys
 import time
 import uuid
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from tests.e2e.command import environment
 
 ROOT = Path(__file__).parents[3]
-GONE = 2.0
-"""Seconds after the tool's end in which all that it started must have ended."""
+GONE = 30.0
+"""Seconds after the tool's end in which all that it started must have ended, on a machine with much else to do."""
 
 
 @dataclass(frozen=True)
@@ -59,6 +59,8 @@ class Tool:
     process: subprocess.Popen[str]
     word: str
     began: float = field(default_factory=time.monotonic)
+    strangers: set[tuple[int, int]] = field(default_factory=set)
+    """Processes that are none of its own, by number and begin: /proc is read many times, and `environ` is dear."""
 
     def seconds(self) -> float:
         return time.monotonic() - self.began
@@ -90,30 +92,35 @@ class Tool:
 
     def carriers(self) -> Iterator[Process]:
         """All processes of it but the tool itself."""
-        for one in processes():
-            if one.pid != self.process.pid and self.word.encode() in _read(one.pid, "environ"):
-                yield one
+        for pid, parent, since in processes():
+            if pid != self.process.pid and (pid, since) not in self.strangers:
+                environ = _read(pid, "environ")
+                if self.word.encode() in environ:
+                    command = _read(pid, "cmdline").replace(b"\0", b" ").decode(errors="replace").strip()
+                    yield Process(pid, parent, command)
+                elif environ:  # while a program is loaded it is empty
+                    self.strangers.add((pid, since))
 
     def lanes(self) -> list[int]:
         """Forks of workers, which run candidates."""
-        workers = set(self.workers())
-        return [one.pid for one in self.carriers() if one.parent in workers and "main.py" in one.command]
+        found = list(self.carriers())
+        return _lanes(found, set(_workers(found)))
 
     def workers(self) -> list[int]:
         """Fork servers."""
-        guards = set(self.keepers())
-        return [
-            one.pid
-            for one in self.carriers()
-            if one.parent in guards and "main.py" in one.command and "--" not in one.command
-        ]
+        return _workers(list(self.carriers()))
 
     def cold(self) -> list[int]:
-        return [one.pid for one in self.carriers() if "--cold" in one.command]
+        return _cold(self.carriers())
+
+    def runs(self) -> list[int]:
+        """All that run candidates."""
+        found = list(self.carriers())
+        return _lanes(found, set(_workers(found))) + _cold(found)
 
     def keepers(self) -> list[int]:
         """The keeper, and the guards that it forked."""
-        return [one.pid for one in self.carriers() if "--keeper" in one.command]
+        return _keepers(self.carriers())
 
 
 @dataclass(frozen=True)
@@ -126,12 +133,31 @@ class Process:
         return f"{self.pid} {self.command}"
 
 
-def processes() -> Iterator[Process]:
+def _keepers(found: Iterable[Process]) -> list[int]:
+    return [one.pid for one in found if "--keeper" in one.command]
+
+
+def _workers(found: Sequence[Process]) -> list[int]:
+    guards = set(_keepers(found))
+    return [
+        one.pid for one in found if one.parent in guards and "main.py" in one.command and "--" not in one.command
+    ]
+
+
+def _lanes(found: Iterable[Process], workers: set[int]) -> list[int]:
+    return [one.pid for one in found if one.parent in workers and "main.py" in one.command]
+
+
+def _cold(found: Iterable[Process]) -> list[int]:
+    return [one.pid for one in found if "--cold" in one.command]
+
+
+def processes() -> Iterator[tuple[int, int, int]]:
+    """Of each that has not ended its number, its parent's, and when it began."""
     for entry in filter(str.isdecimal, os.listdir("/proc")):
         stat = _read(int(entry), "stat").rpartition(b") ")[2].split()
         if stat and stat[0] not in (b"Z", b"X"):
-            command = _read(int(entry), "cmdline").replace(b"\0", b" ").decode(errors="replace").strip()
-            yield Process(int(entry), int(stat[1]), command)
+            yield int(entry), int(stat[1]), int(stat[19])
 
 
 def _read(pid: int, name: str) -> bytes:

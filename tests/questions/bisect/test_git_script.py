@@ -60,7 +60,7 @@ def script(program: Path, *words: str) -> str:
 
 
 WORDS = (
-    "--oracle", "exception:KeyError", "--arch", "sm_90", "--python", sys.executable,
+    "--oracle", "exception:KeyError", "--python", sys.executable,
     "--build", "python3 -m py_compile decides.py",
 )  # fmt: skip
 
@@ -103,16 +103,18 @@ def test_a_rare_fault_is_looked_for_more_often() -> None:
         return int(text.partition("-lt ")[2].split()[0])
 
     assert runs(1.0) == 1 and runs(0.5) == 8 and runs(0.05) == 107
-    rng = random.Random(1)
-    missed = sum(all(rng.random() >= 0.5 for _ in range(runs(0.5))) for _ in range(20_000))
+    rng, often = random.Random(1), runs(0.5)
+    missed = sum(all(rng.random() >= 0.5 for _ in range(often)) for _ in range(20_000))
     assert missed / 20_000 * 12 < 0.06
 
 
 def test_the_script_is_one_that_sh_reads_with_odd_names_in_it(tmp_path: Path) -> None:
     path = tmp_path / "it's $odd.py"
     path.write_text("x = 1\n")
-    text = script(path, "--oracle", "words with 'quotes'", "--build", "make 'a b' || false", "--", "--seed", "3")
+    words = ("--oracle", "words with 'quotes'", "--arch", "sm_90", "--build", "make 'a b' || false")
+    text = script(path, *words, "--", "--seed", "3")
     assert subprocess.run(["sh", "-n"], input=text, text=True, capture_output=True).stderr == ""
+    assert text.count("--arch sm_90 ") == 2, "each check of it"
     assert "-- --seed 3" in text and os.fspath(tmp_path) in text
 
 

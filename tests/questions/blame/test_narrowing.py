@@ -14,6 +14,7 @@ from shrinkray_gpu.device import toolkit
 from shrinkray_gpu.evidence.evidence import Evidence
 from shrinkray_gpu.oracle.fault import Fault
 from shrinkray_gpu.oracle.statistics import Rate, by_chance
+from shrinkray_gpu.questions.blame import narrowing
 from shrinkray_gpu.questions.blame.blame import Blame, unknown
 from shrinkray_gpu.questions.blame.experiments import CompilerExperiment, Laboratory, Tried, clean_runs_needed
 from shrinkray_gpu.questions.blame.narrowing import narrowed
@@ -63,10 +64,18 @@ exec {ptxas} "$@"
 """
 
 
+@pytest.fixture
+def unhurried(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Which experiments there is time for is no question of how busy this machine is."""
+    monkeypatch.setattr(narrowing, "SECONDS", 280.0)
+    monkeypatch.setattr(narrowing, "RELEASE_SECONDS", 280.0)
+
+
 def changes(tried: Tried, outcome: str) -> set[str]:
     return {each.change for each in tried.experiments if each.outcome == outcome}
 
 
+@pytest.mark.usefixtures("unhurried")
 def test_the_passes_without_which_no_copy_is_misplaced_are_evidence_and_no_class() -> None:
     others.ptxas("13.0")
     told = explain(ROOT / "corpus/tma_misaligned/repro_tma_misaligned.py", arch=90, ptxas=["13.0"]).blame
@@ -91,6 +100,7 @@ def test_the_passes_without_which_no_copy_is_misplaced_are_evidence_and_no_class
     } == set(shown["experiments"][0])
 
 
+@pytest.mark.usefixtures("unhurried")
 def test_what_a_later_triton_takes_without_its_own_exception_was_the_front_end_s() -> None:
     others.python("3.9.0")
     told = explain(ROOT / "corpus/topk_one/repro_topk_one.py", arch=90, tritons=["3.9.0"]).blame
@@ -98,6 +108,7 @@ def test_what_a_later_triton_takes_without_its_own_exception_was_the_front_end_s
     assert changes(told.tried, "gone") == {"triton 3.9.0"} and not any("--triton" in each for each in told.next)
 
 
+@pytest.mark.usefixtures("unhurried")
 def test_what_a_later_triton_accepts_may_have_been_right_or_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
     older, later = others.python("3.6.0"), others.python("3.9.0")
     monkeypatch.setattr(environments, "with_triton", lambda version, **given: later)
