@@ -1,10 +1,12 @@
-"""Which files are for a compiler below the frontend, and what reduces and replays them: Triton's IR, and PTX."""
+"""What is reduced and replayed otherwise than a program: Triton's IR, PTX, and a folder with a command."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
+
+import click
 
 from shrinkray_gpu.cli.interrupt import Interrupt
 from shrinkray_gpu.cli.screen import Screen
@@ -20,8 +22,22 @@ _ELSEWHERE = {
 """Options that say nothing of a program."""
 
 
+sources_option = click.option(
+    "--sources",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="FILE ARGS... is any command, which runs in this folder: reduce the files in a copy of it.",
+)
+
+
 def reducer(file: Path | None, given: Mapping[str, Any]) -> Reducer | None:
     """What reduces such a file; None for a program. Raises UsageError for an option that says nothing of that."""
+    if given.get("sources") is not None:
+        if file is None:
+            raise UsageError("--sources: the command stands behind --, as in -- ./run.sh or -- python -m pytest")
+        from shrinkray_gpu.cli import folder_case
+
+        return folder_case.reduce_case
     if file is not None and holds_ptx(file):
         from shrinkray_gpu.cli import ptx_case
 

@@ -34,13 +34,25 @@ def run_file(
     prefix: Sequence[str] = (),
     kept: int | None = KEPT,
 ) -> Run:
-    """Run the file, under the command `prefix` if any. What it started ends with it, or after `seconds`.
+    """Run the file, under the command `prefix` if any: see `run_guarded`."""
+    command = [*prefix, python, str(path), *argv]
+    return run_guarded(command, environment=environment, cwd=cwd, seconds=seconds, kept=kept)
 
-    Of each stream the first and last `kept` bytes are told, None: all.
+
+def run_guarded(
+    command: Sequence[str],
+    *,
+    environment: Mapping[str, str],
+    cwd: Path,
+    seconds: float,
+    kept: int | None = KEPT,
+) -> Run:
+    """Run any command. What it started ends with it, or after `seconds`.
+
+    Of each stream the first and last `kept` bytes are told, None: all. Raises OSError where it cannot be started.
     """
     started, memory = time.monotonic(), MemoryCheck()
     with OutputPipes(sys.maxsize if kept is None else kept) as streams:
-        command = [*prefix, python, str(path), *argv]
         out, err = streams.writers
         try:
             process = Guarded(command, environment=environment, cwd=cwd, out=out, err=err)
