@@ -58,7 +58,7 @@ def reduce_case(
         nonlocal last
         if time.monotonic() - last >= EVERY:
             last = time.monotonic()
-            say(f"{len(tree.files)} files, {tree.lines} lines, {tree.bytes} bytes, {tally.tries} tries")
+            say(f"{len(tree.texts)} files, {tree.lines} lines, {tree.bytes} bytes, {tally.tries} tries")
 
     try:
         result = reduce_folder(root, options, output, say=say, stop=interrupt.asked, shown=shown)

@@ -9,34 +9,31 @@ import functools
 import os
 import re
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
 from shrinkray_gpu.folder import text_spans
-from shrinkray_gpu.folder.native_file import NativeFile
-from shrinkray_gpu.folder.tree import FileDraft, FileTree, ReadFile
+from shrinkray_gpu.folder.native_files import NativeFiles
+from shrinkray_gpu.folder.tree import FileTree, Reading
 from shrinkray_gpu.intermediate.search import Family
 from shrinkray_gpu.passes import PASSES
 from shrinkray_gpu.passes.schedule import Pass
 from shrinkray_gpu.reduction.edit import Edit
 from shrinkray_gpu.reduction.native.native_tree import can_parse
-from shrinkray_gpu.reduction.program import Program
+from shrinkray_gpu.reduction.program import Program, Region
 from shrinkray_gpu.reduction.rendering.render import render
 
 NATIVE = frozenset({".cu", ".cuh", ".c", ".cc", ".cpp", ".cxx", ".h", ".hh", ".hpp", ".hxx", ".inl"})
 DEEPEST = 2
 """Levels of a pass that are tried one after another; what lies deeper goes with the last of them."""
-Read = Callable[[str, str, FileTree], "ReadFile | None"]
-"""From a path, its text and the whole tree."""
 
 
 @dataclass(frozen=True)
 class FoundChange:
-    """A change of one file."""
+    """A change of some files."""
 
-    path: str
-    read: ReadFile
+    reading: Reading
     change: Any
 
 
@@ -54,33 +51,30 @@ def families() -> list[Family[FileTree]]:
     ]
 
 
-def _by_size(tree: FileTree) -> list[tuple[str, FileDraft]]:
+def _by_size(tree: FileTree) -> list[str]:
     """The biggest last: the search begins at the end."""
-    return sorted(tree.files.items(), key=lambda each: (len(each[1].text), each[0]))
+    return sorted(tree.texts, key=lambda path: (len(tree.texts[path]), path))
 
 
 def _names(tree: FileTree) -> list[str]:
-    return [*(path for path, _ in _by_size(tree)), *sorted(tree.carried)]
+    return [*_by_size(tree), *sorted(tree.carried)]
 
 
 def _full(tree: FileTree) -> list[str]:
-    return [path for path, draft in _by_size(tree) if draft.text]
+    return [path for path in _by_size(tree) if tree.texts[path]]
 
 
 def _emptied(tree: FileTree, paths: Sequence[str]) -> FileTree:
-    return tree.with_files({path: FileDraft("") for path in paths if path in tree.files})
+    return tree.with_texts({path: "" for path in paths if path in tree.texts})
 
 
 def _gone(tree: FileTree, paths: Sequence[str], *, mentions: bool) -> FileTree:
-    gone = {path for path in paths if path in tree.files or path in tree.carried}
-    if not gone:
-        return tree
-    left: dict[str, FileDraft | None] = {path: None for path in gone}
-    if mentions:
-        for path, draft in tree.files.items():
-            if path not in gone and (text := without_mentions(path, draft.text, gone)) != draft.text:
-                left[path] = FileDraft(text)
-    return replace(tree.with_files(left), carried=tree.carried - gone)
+    gone = {path for path in paths if path in tree.texts or path in tree.carried}
+    left: dict[str, str | None] = {path: None for path in gone}
+    for path, text in tree.texts.items() if mentions else ():
+        if path not in gone and (bare := without_mentions(path, text, gone)) != text:
+            left[path] = bare
+    return tree.with_texts(left).without(frozenset(gone))
 
 
 def without_mentions(path: str, text: str, gone: Iterable[str]) -> str:
@@ -106,16 +100,14 @@ def without_mentions(path: str, text: str, gone: Iterable[str]) -> str:
 
 def _of_pass(one: Pass, level: int) -> Family[FileTree]:
     """A pass of the reducer of programs, on the files of its language."""
-    native = one.name.startswith("cuda_")
+    programs = _native if one.name.startswith("cuda_") else _python
 
     def find(tree: FileTree) -> Iterator[Hashable]:
-        for path, draft in _by_size(tree):
-            program = _native(path, tree) if native else _python(path, draft.text)
-            if program is not None:
-                read, edits = _edits(one, program)
-                levels = sorted({each.level for each in edits})
-                found = (each for each in edits if min(levels.index(each.level), DEEPEST) == level)
-                yield from (FoundChange(path, read, edit) for edit in found)
+        for program in programs(tree):
+            reading, edits = _edits(one, program)
+            levels = sorted({each.level for each in edits})
+            found = (each for each in edits if min(levels.index(each.level), DEEPEST) == level)
+            yield from (FoundChange(reading, edit) for edit in found)
 
     return Family(f"{one.name} {level}", find, _changed)
 
@@ -125,66 +117,75 @@ def _of_text(spans: Callable[[str], Iterator[text_spans.Span]]) -> Family[FileTr
     for_native = spans in (text_spans.paragraphs, text_spans.lines)
 
     def find(tree: FileTree) -> Iterator[Hashable]:
-        for path, draft in _by_size(tree):
-            if _is_native(path) and not for_native or _python(path, draft.text) is not None:
-                continue
-            read = ReadFile(draft.text, functools.partial(text_spans.without, draft.text))
-            yield from (FoundChange(path, read, span) for span in spans(draft.text))
+        python = {program.regions[0].path for program in _python(tree)}
+        for path in _by_size(tree):
+            if path not in python and (for_native or not _is_native(path)):
+                reading = _as_text(path, tree.texts[path])
+                yield from (FoundChange(reading, span) for span in spans(tree.texts[path]))
 
     return Family(spans.__name__, find, _changed)
 
 
+def _as_text(path: str, text: str) -> Reading:
+    return Reading({path: text}, lambda spans: {path: text_spans.without(text, spans)})
+
+
 def _changed(tree: FileTree, found: Sequence[FoundChange]) -> FileTree:
-    by_read: dict[tuple[str, ReadFile], list[Any]] = {}
+    by_reading: dict[Reading, list[Any]] = {}
     for each in found:
-        by_read.setdefault((each.path, each.read), []).append(each.change)
-    drafts = {
-        path: tree.files[path].changed(read, changes) for (path, read), changes in by_read.items() if path in tree.files
-    }
-    return tree.with_files({path: draft for path, draft in drafts.items() if draft.text != tree.files[path].text})
+        by_reading.setdefault(each.reading, []).append(each.change)
+    for reading, changes in by_reading.items():
+        tree = tree.changed(reading, changes)
+    return tree
 
 
 def _is_native(path: str) -> bool:
     return os.path.splitext(path)[1] in NATIVE and can_parse()
 
 
-def _native(path: str, tree: FileTree) -> NativeFile | None:
-    if not _is_native(path) or not tree.files[path].text.strip():
-        return None
-    elsewhere = frozenset().union(*(_words(draft.text) for other, draft in tree.files.items() if other != path))
-    return _native_file(tree.files[path].text, elsewhere & _words(tree.files[path].text))
+def _is_python(path: str) -> bool:
+    return path.endswith((".py", ".pyi"))
+
+
+def _native(tree: FileTree) -> list[Program]:
+    """All files of C++, as one program."""
+    native = tuple((path, tree.texts[path]) for path in _by_size(tree) if _is_native(path))
+    return [_native_files(native, tuple(text for path, text in tree.texts.items() if _is_python(path)))]
+
+
+def _python(tree: FileTree) -> list[Program]:
+    """The files that are Python, each by itself."""
+    each = (_python_file(path, tree.texts[path]) for path in _by_size(tree) if _is_python(path))
+    return [program for program in each if program is not None]
+
+
+@lru_cache(4)
+def _native_files(texts: tuple[tuple[str, str], ...], elsewhere: tuple[str, ...]) -> NativeFiles:
+    return NativeFiles.reading(dict(texts), elsewhere)
 
 
 @lru_cache(1024)
-def _words(text: str) -> frozenset[str]:
-    return frozenset(re.findall(r"\w+", text))
-
-
-@lru_cache(64)
-def _native_file(text: str, elsewhere: frozenset[str]) -> NativeFile:
-    return NativeFile.reading(text, elsewhere)
-
-
-@lru_cache(64)
-def _python(path: str, text: str) -> Program | None:
+def _python_file(path: str, text: str) -> Program | None:
     """None of what is no Python, or nothing."""
-    if not path.endswith((".py", ".pyi")) or not text.strip():
-        return None
     try:
-        program = Program.from_text(text, path)
-        return program if program.parses and program.layout else None
+        program = Program((*Program.from_text(text, path).regions, Region(path, text, "as it is")))
+        return program if text.strip() and program.parses and program.layout else None
     except Exception:  # what libcst cannot read is text
         return None
 
 
 @lru_cache(256)
-def _edits(one: Pass, program: Program) -> tuple[ReadFile, tuple[Edit, ...]]:
-    """Found once for all levels."""
-    if isinstance(program, NativeFile):
-        read = ReadFile(program.source, program.rendered)
-    else:
-        read = ReadFile(program.text, lambda edits: render(program, edits).text)
+def _edits(one: Pass, program: Program) -> tuple[Reading, tuple[Edit, ...]]:
+    """Found once for all levels. The files as they are stand in a program's regions behind the first."""
+    texts = {each.path: each.text for each in program.regions[1:]}
+
+    def rendered(edits: Sequence[Edit]) -> dict[str, str]:
+        if isinstance(program, NativeFiles):
+            return program.rendered(edits)
+        return dict.fromkeys(texts, render(program, edits).text)
+
+    reading = Reading(texts, rendered)
     try:
-        return read, tuple(one.find(program))
+        return reading, tuple(one.find(program))
     except Exception:  # a shape that a pass does not expect costs its changes, and no more
-        return read, ()
+        return reading, ()

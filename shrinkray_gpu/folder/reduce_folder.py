@@ -144,7 +144,7 @@ def reduce_folder(
         output=output,
         script=result.name,
         shows=trial.oracle.spec,
-        files=(len(whole.files), len(smallest.files)),
+        files=(len(whole.texts), len(smallest.texts)),
         lines=(whole.lines, smallest.lines),
         bytes=(whole.bytes, smallest.bytes),
         carried=len(smallest.carried),

@@ -61,7 +61,7 @@ class ResultFolder:
     def write(self, tree: FileTree) -> None:
         """Put the candidate in the place of what is there."""
         self.copy.prepare(tree)
-        self.name = NAMES["run.sh" in tree.files]
+        self.name = NAMES["run.sh" in tree.texts]
         former = self.output.with_name(f".{self.output.name}.old")
         shutil.rmtree(former, ignore_errors=True)
         made = self.making / "made"

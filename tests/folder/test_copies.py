@@ -9,7 +9,7 @@ import pytest
 
 from shrinkray_gpu.folder.contents import read_folder
 from shrinkray_gpu.folder.copies import FolderCopy
-from shrinkray_gpu.folder.tree import FileDraft, FileTree
+from shrinkray_gpu.folder.tree import FileTree
 
 
 @pytest.fixture
@@ -51,10 +51,10 @@ def test_only_what_differs_is_written(copy: FolderCopy) -> None:
     whole = FileTree.of(copy.contents)
     copy.prepare(whole)
     kept = (copy.place / "run.sh").stat()
-    copy.prepare(whole.with_files({"src/a.c": FileDraft("")}))
+    copy.prepare(whole.with_texts({"src/a.c": ""}))
     assert (copy.place / "src" / "a.c").read_text() == ""
     assert (copy.place / "src" / "a.c").stat().st_mtime > 1, "make must see that it is new"
     again = (copy.place / "run.sh").stat()
     assert (again.st_ino, again.st_ctime_ns) == (kept.st_ino, kept.st_ctime_ns)
-    copy.prepare(whole.with_files({"src/a.c": None}))
+    copy.prepare(whole.with_texts({"src/a.c": None}))
     assert not (copy.place / "src").exists()

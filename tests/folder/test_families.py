@@ -6,14 +6,14 @@ import pytest
 
 from shrinkray_gpu.folder import text_spans
 from shrinkray_gpu.folder.families import families, without_mentions
-from shrinkray_gpu.folder.tree import FileDraft, FileTree, size, written
+from shrinkray_gpu.folder.tree import FileTree, size, written
 from shrinkray_gpu.intermediate.search import IrSearch, TextForm
 
 FAMILIES = {each.name: each for each in families()}
 
 
 def tree(**files: str) -> FileTree:
-    return FileTree({name.replace("_dot_", "."): FileDraft(text) for name, text in files.items()}, frozenset())
+    return FileTree({name.replace("_dot_", "."): text for name, text in files.items()})
 
 
 def without(name: str, whole: FileTree) -> dict[str, str]:
@@ -44,11 +44,25 @@ def test_definitions_that_another_file_calls_are_within_reach() -> None:
     assert left["a.cpp"].split() == ["void", "f()", "{}"] and "main" in left["main.cpp"]
 
 
+def test_a_definition_goes_with_its_declaration_and_its_calls_in_other_files() -> None:
+    header, main = "void f(int);\nvoid g();\n", '#include "a.h"\nint main() {\n  f(1);\n  g();\n}\n'
+    whole = tree(a_dot_h=header, a_dot_cpp='#include "a.h"\nvoid f(int) {}\n', main_dot_cpp=main)
+    family = FAMILIES["cuda_definitions 0"]
+    found = [each for each in family.find(whole) if each.change.what.endswith(" f")]
+    left = family.apply(whole, found[:1]).texts
+    assert left["a.h"] == "void g();\n" and "f(" not in left["main.cpp"] + left["a.cpp"] and "g();" in left["main.cpp"]
+
+
 def test_statements_of_cpp_and_python_go_by_their_grammar() -> None:
     kernel, function = "__global__ void k(int *a) {\n  if (a) { *a = 1; }\n}\n", "def f():\n    x = 1\n    return 2\n"
     whole = tree(a_dot_cu=kernel, b_dot_py=function)
     assert without("cuda_statements 0", whole) == {"a.cu": "__global__ void k(int *a) {\n}\n", "b.py": function}
     assert "x = 1" not in without("statements 1", whole)["b.py"]
+
+
+@pytest.mark.parametrize("text", ["def f():\n    x = 1", "def f():\r\n    x = 1\r\n"])
+def test_python_with_any_line_ends_goes_by_its_grammar(text: str) -> None:
+    assert "x" not in without("statements 0", tree(a_dot_py=text))["a.py"]
 
 
 def test_python_that_is_none_goes_by_lines() -> None:
