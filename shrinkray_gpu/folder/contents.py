@@ -26,6 +26,9 @@ IGNORED, BINARY, LARGE, LINK, ENVIRONMENT = (
     "environments",
 )
 """Why a file is only carried along."""
+MARK = "# Reduced by shrink. It shows: "
+"""In the script of a result, which is written anew where that is reduced further."""
+SCRIPTS = ("run.sh", "shrink_run.sh")
 
 
 @dataclass(frozen=True)
@@ -75,6 +78,8 @@ def read_folder(root: Path) -> FolderContents:
             carried[path] = LARGE
         elif (text := _text(root / path)) is None:
             carried[path] = BINARY
+        elif path in SCRIPTS and MARK in text:
+            continue
         else:
             texts[path] = text
     if not texts:

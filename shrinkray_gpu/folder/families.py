@@ -27,24 +27,31 @@ from shrinkray_gpu.reduction.rendering.render import render
 NATIVE = frozenset({".cu", ".cuh", ".c", ".cc", ".cpp", ".cxx", ".h", ".hh", ".hpp", ".hxx", ".inl"})
 DEEPEST = 2
 """Levels of a pass that are tried one after another; what lies deeper goes with the last of them."""
+_FIRST = (
+    *("unreachable", "cuda_unreachable", "cuda_unread", "definitions", "cuda_definitions", "statements"),
+    *("cuda_statements", "branches", "cuda_branches", "contexts", "arguments", "cuda_parameters"),
+)
+"""Passes that find what is not needed at all. What makes a kernel smaller comes later: each try builds all."""
+_NAMED = re.compile(r" (\w+) and its uses$")
 
 
 @dataclass(frozen=True)
 class FoundChange:
-    """A change of some files."""
+    """A change of some files, in as many parts as there are readings that it is made of."""
 
-    reading: Reading
-    change: Any
+    parts: tuple[tuple[Reading, Any], ...]
 
 
 def families() -> list[Family[FileTree]]:
     """All steps, in order."""
-    structure = [each for each in PASSES if not (each.needs_values or each.grows or each.plain)]
-    spans = (text_spans.paragraphs, text_spans.brackets, text_spans.lines, text_spans.words)
+    fit = dict.fromkeys(each for each in PASSES if not (each.needs_values or each.grows or each.plain))
+    structure = sorted(fit, key=lambda each: _FIRST.index(each.name) if each.name in _FIRST else len(_FIRST))
+    spans = (text_spans.paragraphs, text_spans.blanks, text_spans.brackets, text_spans.lines, text_spans.words)
     return [
         Family("files and their mentions", _names, functools.partial(_gone, mentions=True)),
         *(_of_text(each) for each in spans[:1]),
-        *(_of_pass(each, level) for each in dict.fromkeys(structure) for level in range(DEEPEST + 1)),
+        Family("names of several files", _shared_names, _changed),
+        *(_of_pass(each, level) for each in structure for level in range(DEEPEST + 1)),
         Family("files", _names, functools.partial(_gone, mentions=False)),
         Family("contents", _full, _emptied),
         *(_of_text(each) for each in spans[1:]),
@@ -107,21 +114,35 @@ def _of_pass(one: Pass, level: int) -> Family[FileTree]:
             reading, edits = _edits(one, program)
             levels = sorted({each.level for each in edits})
             found = (each for each in edits if min(levels.index(each.level), DEEPEST) == level)
-            yield from (FoundChange(reading, edit) for edit in found)
+            yield from (FoundChange(((reading, edit),)) for edit in found)
 
     return Family(f"{one.name} {level}", find, _changed)
 
 
+def _shared_names(tree: FileTree) -> Iterator[Hashable]:
+    """What one file of Python defines and others import, with all its uses in all of them."""
+    parts: dict[str, list[tuple[Reading, Any]]] = {}
+    (finder,) = (each for each in PASSES if each.name == "definitions")
+    for program in _python(tree):
+        reading, edits = _edits(finder, program)
+        for edit in edits:
+            if named := _NAMED.search(edit.what):
+                parts.setdefault(named[1], []).append((reading, edit))
+    for each in parts.values():
+        if len({reading for reading, _ in each}) > 1:
+            yield FoundChange(tuple(each))
+
+
 def _of_text(spans: Callable[[str], Iterator[text_spans.Span]]) -> Family[FileTree]:
     """Parts of the files that no grammar is for; of C++ paragraphs and lines, too: macros have no grammar."""
-    for_native = spans in (text_spans.paragraphs, text_spans.lines)
+    for_native = spans in (text_spans.paragraphs, text_spans.lines, text_spans.blanks)
 
     def find(tree: FileTree) -> Iterator[Hashable]:
-        python = {program.regions[0].path for program in _python(tree)}
+        python = {program.regions[0].path for program in _python(tree) if spans is not text_spans.blanks}
         for path in _by_size(tree):
             if path not in python and (for_native or not _is_native(path)):
                 reading = _as_text(path, tree.texts[path])
-                yield from (FoundChange(reading, span) for span in spans(tree.texts[path]))
+                yield from (FoundChange(((reading, span),)) for span in spans(tree.texts[path]))
 
     return Family(spans.__name__, find, _changed)
 
@@ -132,8 +153,8 @@ def _as_text(path: str, text: str) -> Reading:
 
 def _changed(tree: FileTree, found: Sequence[FoundChange]) -> FileTree:
     by_reading: dict[Reading, list[Any]] = {}
-    for each in found:
-        by_reading.setdefault(each.reading, []).append(each.change)
+    for reading, change in (part for each in found for part in each.parts):
+        by_reading.setdefault(reading, []).append(change)
     for reading, changes in by_reading.items():
         tree = tree.changed(reading, changes)
     return tree

@@ -9,12 +9,9 @@ import time
 from pathlib import Path
 
 from shrinkray_gpu.errors import UsageError
-from shrinkray_gpu.folder.contents import FolderContents
+from shrinkray_gpu.folder.contents import MARK, SCRIPTS, FolderContents
 from shrinkray_gpu.folder.copies import FolderCopy
 from shrinkray_gpu.folder.tree import FileTree
-
-MARK = "# Reduced by shrink. It shows: "
-NAMES = ("run.sh", "shrink_run.sh")
 
 
 def check_output(output: Path, root: Path) -> None:
@@ -33,7 +30,7 @@ def check_output(output: Path, root: Path) -> None:
 
 def is_result(folder: Path) -> bool:
     """Whether it is the result of an earlier reduction."""
-    return any(MARK in (folder / name).read_text(errors="replace") for name in NAMES if (folder / name).is_file())
+    return any(MARK in (folder / name).read_text(errors="replace") for name in SCRIPTS if (folder / name).is_file())
 
 
 class ResultFolder:
@@ -44,7 +41,7 @@ class ResultFolder:
         self.making = output.with_name(f".{output.name}.new")
         shutil.rmtree(self.making, ignore_errors=True)
         self.copy = FolderCopy(contents, self.making)
-        self.name = NAMES[0]
+        self.name = SCRIPTS[0]
         self.best: FileTree | None = None
         """What was not written yet."""
         self.next = 0.0
@@ -61,7 +58,7 @@ class ResultFolder:
     def write(self, tree: FileTree) -> None:
         """Put the candidate in the place of what is there."""
         self.copy.prepare(tree)
-        self.name = NAMES["run.sh" in tree.texts]
+        self.name = SCRIPTS["run.sh" in tree.texts]
         former = self.output.with_name(f".{self.output.name}.old")
         shutil.rmtree(former, ignore_errors=True)
         made = self.making / "made"

@@ -41,6 +41,12 @@ def lines(text: str) -> Iterator[Span]:
         yield found.span()
 
 
+def blanks(text: str) -> Iterator[Span]:
+    """Lines with nothing in them."""
+    for found in re.finditer(r"^[ \t]*\n", text, re.MULTILINE):
+        yield found.span()
+
+
 def words(text: str) -> Iterator[Span]:
     """Each word with the space before it, of a text that is not long."""
     if len(text) <= LONGEST:

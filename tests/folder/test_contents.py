@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from shrinkray_gpu.errors import UsageError
-from shrinkray_gpu.folder.contents import BINARY, ENVIRONMENT, IGNORED, LARGE, LARGEST, LINK, read_folder
+from shrinkray_gpu.folder.contents import BINARY, ENVIRONMENT, IGNORED, LARGE, LARGEST, LINK, MARK, read_folder
 
 
 def make(root: Path, **files: str | bytes) -> Path:
@@ -29,6 +29,7 @@ def test_texts_are_reduced_and_the_rest_is_carried(tmp_path: Path) -> None:
         venv__pyvenv_dot_cfg="home = /usr\n",
     )
     (root / ".gitignore").write_text("build/\n")
+    (root / "run.sh").write_text(f"#!/bin/sh\n{MARK}it\n")  # of a result that is reduced further
     (root / "link.h").symlink_to("src/b.h")
     (root / ".git").mkdir()
     (root / "__pycache__").mkdir()

@@ -48,7 +48,7 @@ def test_a_definition_goes_with_its_declaration_and_its_calls_in_other_files() -
     header, main = "void f(int);\nvoid g();\n", '#include "a.h"\nint main() {\n  f(1);\n  g();\n}\n'
     whole = tree(a_dot_h=header, a_dot_cpp='#include "a.h"\nvoid f(int) {}\n', main_dot_cpp=main)
     family = FAMILIES["cuda_definitions 0"]
-    found = [each for each in family.find(whole) if each.change.what.endswith(" f")]
+    found = [each for each in family.find(whole) if each.parts[0][1].what.endswith(" f")]
     left = family.apply(whole, found[:1]).texts
     assert left["a.h"] == "void g();\n" and "f(" not in left["main.cpp"] + left["a.cpp"] and "g();" in left["main.cpp"]
 
@@ -60,9 +60,27 @@ def test_statements_of_cpp_and_python_go_by_their_grammar() -> None:
     assert "x = 1" not in without("statements 1", whole)["b.py"]
 
 
+def test_a_name_of_python_goes_in_all_files_that_import_it() -> None:
+    library, init = "def f():\n    return 1\n\n\ndef g():\n    return 2\n", "from a import f, g\n"
+    whole = tree(a_dot_py=library, init_dot_py=init, test_dot_py="from a import f\n\nassert f() == 1\nassert True\n")
+    family = FAMILIES["names of several files"]
+    (found,) = (each for each in family.find(whole) if " f and" in each.parts[0][1].what)
+    left = family.apply(whole, [found]).texts
+    assert left == {
+        "a.py": "\n\ndef g():\n    return 2\n",
+        "init.py": "from a import g\n",
+        "test.py": "assert True\n",
+    }
+
+
 @pytest.mark.parametrize("text", ["def f():\n    x = 1", "def f():\r\n    x = 1\r\n"])
 def test_python_with_any_line_ends_goes_by_its_grammar(text: str) -> None:
     assert "x" not in without("statements 0", tree(a_dot_py=text))["a.py"]
+
+
+def test_blank_lines_go_in_all_languages() -> None:
+    whole = tree(a_dot_py="\n\nx = 1\n", b_dot_cpp="\nint x;\n  \n", c_dot_txt="\nx\n")
+    assert without("blanks", whole) == {"a.py": "x = 1\n", "b.cpp": "int x;\n", "c.txt": "x\n"}
 
 
 def test_python_that_is_none_goes_by_lines() -> None:
