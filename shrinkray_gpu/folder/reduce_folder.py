@@ -193,19 +193,24 @@ def calibrated(contents: FolderContents, copy: FolderCopy, options: FolderOption
         trial = replace(trial, oracle=parse(spec, folder=Path.cwd()))
     oracle = trial.oracle
     assert oracle is not None
-    faulty = [run for run in runs if trial.judge(copy, run).faults]
-    most = FIRST_RUNS if faulty and not oracle.needs.timing else 2
-    while len(runs) < most:
-        runs.append(again(trial))
-        faulty += [run for run in runs[-1:] if trial.judge(copy, run).faults]
-        most = MORE_RUNS if 0 < len(faulty) < len(runs) else most
+
+    def first_runs(one: CommandTrial, runs: list[Run], least: int) -> list[Run]:
+        """Those that show the fault, of so many runs, or of more where not all do."""
+        faulty = [run for run in runs if one.judge(copy, run).faults]
+        while len(runs) < least or 0 < len(faulty) < len(runs) < MORE_RUNS or len(runs) < FIRST_RUNS and faulty:
+            runs.append(again(one))
+            faulty += [run for run in runs[-1:] if one.judge(copy, run).faults]
+        return faulty
+
+    faulty = first_runs(trial, runs, FIRST_RUNS)
     if not faulty:
         opened = replace(trial, left_open=OPENED)
-        run = again(opened)
-        if not opened.judge(copy, run).faults:
+        within = [again(opened)]
+        faulty = first_runs(opened, within, 1)
+        if not faulty:
             raise NotReproduced(_why_not(contents, copy, trial, runs[0], again(trial, confined=False)))
         say("the fault needs what the fence refuses, so candidates have only its part for writes")
-        trial, runs, faulty = opened, [run], [run]
+        trial, runs = opened, within
     trial = replace(
         trial,
         oracle=oracle.calibrate(faulty[0]),

@@ -58,12 +58,12 @@ class ResultFolder:
     def write(self, tree: FileTree) -> None:
         """Put the candidate in the place of what is there."""
         self.copy.prepare(tree)
-        self.name = SCRIPTS["run.sh" in tree.texts]
         former = self.output.with_name(f".{self.output.name}.old")
         shutil.rmtree(former, ignore_errors=True)
         made = self.making / "made"
         shutil.rmtree(made, ignore_errors=True)
         shutil.copytree(self.copy.place, made, symlinks=True)
+        self.name = SCRIPTS[os.path.lexists(made / SCRIPTS[0])]
         script = made / self.name
         words = shlex.join(self.command)
         shown = " ".join(self.shows.split())
