@@ -11,6 +11,7 @@ import click
 from shrinkray_gpu.cli.interrupt import Interrupt
 from shrinkray_gpu.cli.screen import Screen
 from shrinkray_gpu.errors import UsageError
+from shrinkray_gpu.folder.contents import SCRIPTS, is_script_of_result
 from shrinkray_gpu.intermediate.ir_file import holds_ir
 from shrinkray_gpu.ptx.ptx_file import holds_ptx
 
@@ -56,6 +57,8 @@ def replayer(file: Path, given: Mapping[str, Any]) -> Callable[[Path, Mapping[st
         from shrinkray_gpu.cli import ptx_case
 
         return ptx_case.replay_case
+    if file.is_dir() and (script := next((name for name in SCRIPTS if is_script_of_result(file / name)), "")):
+        raise UsageError(f"{file} is a folder that a command runs in, and no corpus: {file / script} shows its fault")
     _refuse(given)
     if file.is_file() and holds_ir(file):
         from shrinkray_gpu.cli import ir_case

@@ -88,6 +88,11 @@ def read_folder(root: Path) -> FolderContents:
     return FolderContents(root, texts, carried, frozenset(empty))
 
 
+def is_script_of_result(path: Path) -> bool:
+    """Whether it is the script that a reduction wrote into its result."""
+    return path.is_file() and MARK in path.read_text(errors="replace")
+
+
 def size_on_disk(contents: FolderContents) -> int:
     """Bytes of what is carried along, but for environments, which are linked."""
     total = 0

@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 
 from shrinkray_gpu.errors import UsageError
-from shrinkray_gpu.folder.contents import MARK, SCRIPTS, FolderContents
+from shrinkray_gpu.folder.contents import MARK, SCRIPTS, FolderContents, is_script_of_result
 from shrinkray_gpu.folder.copies import FolderCopy
 from shrinkray_gpu.folder.tree import FileTree
 
@@ -22,15 +22,10 @@ def check_output(output: Path, root: Path) -> None:
         raise UsageError(f"--output {output} holds the folder of sources: choose a place beside it")
     if output.exists() and not output.is_dir():
         raise UsageError(f"--output {output} is a file: the result is a folder")
-    if output.is_dir() and any(output.iterdir()) and not is_result(output):
+    if output.is_dir() and any(output.iterdir()) and not any(is_script_of_result(output / name) for name in SCRIPTS):
         raise UsageError(f"--output {output} is a folder with other files in it: choose another, or empty it")
     if not os.access(output.parent, os.W_OK):
         raise UsageError(f"cannot write {output}: {output.parent} is no folder that can be written. Choose another")
-
-
-def is_result(folder: Path) -> bool:
-    """Whether it is the result of an earlier reduction."""
-    return any(MARK in (folder / name).read_text(errors="replace") for name in SCRIPTS if (folder / name).is_file())
 
 
 class ResultFolder:

@@ -49,6 +49,7 @@ def test_a_folder_to_its_smallest(project: Path) -> None:
     assert [path.name for path in result.rglob("*.cpp")] == ["b.cpp"]
     assert len((result / "src" / "b.cpp").read_text()) < 15
     assert not list(project.glob(".repro*")), "nothing of ours is left"
+    assert "is a folder that a command runs in" in refused("replay", "repro_project", cwd=project).message
     again = subprocess.run([result / told["script"]], capture_output=True, text=True)
     assert again.returncode == 3 and "cannot lower" in again.stderr
 
