@@ -104,7 +104,8 @@ def _tell(root: Path, result: FolderResult) -> None:
     click.echo(f"reduced: {root} from " + ", ".join(f"{before} {what} to {after}" for what, (before, after) in pairs))
     for path in sorted(result.output.rglob("*"), key=str):
         if path.is_file() and not path.is_symlink():
-            click.echo(f"  {path.relative_to(result.output)}: {path.stat().st_size} bytes")
+            name = os.fsencode(path.relative_to(result.output)).decode(errors="replace")
+            click.echo(f"  {name}: {path.stat().st_size} bytes")
     click.echo(f"  fault: {result.shows}; the same by this, by how it ends, and with no other error beside it")
     told = f"; {result.unknown} told nothing" if result.unknown else ""
     click.echo(f"  {result.tally.tries} tries in {result.seconds:.1f} s{told}; seen again in a fresh copy")

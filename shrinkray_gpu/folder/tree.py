@@ -61,8 +61,8 @@ class FileTree:
 
 def written(tree: FileTree) -> str:
     """All of it as one text, by which two candidates are told apart."""
-    texts = "\0".join(f"{path}\0{text}" for path, text in sorted(tree.texts.items()))
-    return "\0".join([texts, *sorted(tree.carried)])
+    texts = "\0".join(f"{path!a}\0{text}" for path, text in sorted(tree.texts.items()))
+    return "\0".join([texts, *map(ascii, sorted(tree.carried))])
 
 
 def size(tree: FileTree, _: str) -> tuple[int, ...]:

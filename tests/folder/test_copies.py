@@ -21,12 +21,17 @@ def copy(tmp_path: Path) -> FolderCopy:
     (root / "run.sh").write_text("#!/bin/sh\n")
     (root / "run.sh").chmod(0o755)
     (root / "data.bin").write_bytes(b"\0data")
+    (root / ".gitignore").write_text("build/\n")
+    (root / "build").mkdir()
+    (root / "build" / "old.o").write_bytes(b"\0")
+    (root / "venv").mkdir()
+    (root / "venv" / "pyvenv.cfg").write_text("home = /usr\n")
     os.utime(root / "src" / "a.c", (1, 1))
     return FolderCopy(read_folder(root), tmp_path / "own")
 
 
 def state(place: Path) -> dict[str, tuple[bytes, int]]:
-    files = [path for path in place.rglob("*") if path.is_file()]
+    files = [path for path in place.rglob("*") if path.is_file() and "venv" not in path.parts]
     return {str(path.relative_to(place)): (path.read_bytes(), path.stat().st_mtime_ns) for path in files}
 
 
@@ -38,13 +43,18 @@ def test_what_a_command_changed_is_put_right(copy: FolderCopy) -> None:
     (copy.place / "src" / "a.c").write_text("int b;\n")  # as long as it was
     os.utime(copy.place / "src" / "a.c", (1, 1))
     (copy.place / "data.bin").unlink()
-    (copy.place / "build").mkdir()
     (copy.place / "build" / "a.o").write_bytes(b"\0")
-    (copy.place / "build").chmod(0o500)
+    (copy.place / "out").mkdir()
+    (copy.place / "out" / "b.o").write_bytes(b"\0")
+    (copy.place / "out").chmod(0o500)
     (copy.scratch / "left").mkdir()
     copy.prepare(whole)
     assert state(copy.place) == before == state(copy.contents.root)
-    assert not (copy.place / "build").exists() and not list(copy.scratch.iterdir())
+    assert (
+        os.listdir(copy.place / "build") == ["old.o"]
+        and not (copy.place / "out").exists()
+        and not list(copy.scratch.iterdir())
+    )
 
 
 def test_only_what_differs_is_written(copy: FolderCopy) -> None:
@@ -58,3 +68,12 @@ def test_only_what_differs_is_written(copy: FolderCopy) -> None:
     assert (again.st_ino, again.st_ctime_ns) == (kept.st_ino, kept.st_ctime_ns)
     copy.prepare(whole.with_texts({"src/a.c": None}))
     assert not (copy.place / "src").exists()
+
+
+def test_an_environment_is_a_link_and_what_is_carried_goes_as_a_whole(copy: FolderCopy) -> None:
+    whole = FileTree.of(copy.contents)
+    copy.prepare(whole)
+    assert (copy.place / "venv").is_symlink() and (copy.place / "venv" / "pyvenv.cfg").is_file()
+    copy.prepare(whole.without(frozenset({"venv", "build"})))
+    assert not (copy.place / "venv").exists() and not (copy.place / "build").exists()
+    assert (copy.contents.root / "venv" / "pyvenv.cfg").is_file()
