@@ -8,12 +8,13 @@ from __future__ import annotations
 import functools
 import os
 import re
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
 from shrinkray_gpu.folder import text_spans
+from shrinkray_gpu.folder.mentions import NATIVE, without_mentions
 from shrinkray_gpu.folder.native_files import NativeFiles
 from shrinkray_gpu.folder.tree import FileTree, Reading
 from shrinkray_gpu.intermediate.search import Family
@@ -24,7 +25,6 @@ from shrinkray_gpu.reduction.native.native_tree import can_parse
 from shrinkray_gpu.reduction.program import Program, Region
 from shrinkray_gpu.reduction.rendering.render import render
 
-NATIVE = frozenset({".cu", ".cuh", ".c", ".cc", ".cpp", ".cxx", ".h", ".hh", ".hpp", ".hxx", ".inl"})
 DEEPEST = 2
 """Levels of a pass that are tried one after another; what lies deeper goes with the last of them."""
 _FIRST = (
@@ -82,27 +82,6 @@ def _gone(tree: FileTree, paths: Sequence[str], *, mentions: bool) -> FileTree:
         if path not in gone and (bare := without_mentions(path, text, gone)) != text:
             left[path] = bare
     return tree.with_texts(left).without(frozenset(gone))
-
-
-def without_mentions(path: str, text: str, gone: Iterable[str]) -> str:
-    """The text without the includes and imports of these files, and in build files without their names."""
-    for other in gone:
-        name = os.path.basename(other)
-        stem, suffix = os.path.splitext(name)
-        if name not in text and stem not in text:
-            continue
-        if os.path.splitext(path)[1] in NATIVE:
-            included = rf'^[ \t]*#[ \t]*include[ \t]*[<"](?:[^>"\n]*/)?{re.escape(name)}[>"].*\n?'
-            text = re.sub(included, "", text, flags=re.MULTILINE)
-        elif path.endswith(".py"):
-            if suffix == ".py":
-                module = re.escape(os.path.basename(os.path.dirname(other)) if stem == "__init__" else stem)
-                imported = rf"from[ \t]+[\w.]*\b{module}[ \t]+import[ \t]+[^(\n]*|import[ \t]+(?:\w+\.)*{module}"
-                text = re.sub(rf"^(?:{imported})\n", "", text, flags=re.MULTILINE)
-        else:
-            named = rf"[^\s;|&]*\b{re.escape(stem)}(?:{re.escape(suffix)}|\.o)(?![\w:])[ \t]*"
-            text = re.sub(rf"(?:(?<=\s)|^){named}", "", text, flags=re.MULTILINE)
-    return text
 
 
 def _of_pass(one: Pass, level: int) -> Family[FileTree]:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from shrinkray_gpu.folder import text_spans
-from shrinkray_gpu.folder.families import families, without_mentions
+from shrinkray_gpu.folder.families import families
+from shrinkray_gpu.folder.mentions import without_mentions
 from shrinkray_gpu.folder.tree import FileTree, size, written
 from shrinkray_gpu.intermediate.search import IrSearch, TextForm
 
@@ -30,6 +31,9 @@ def without(name: str, whole: FileTree) -> dict[str, str]:
         ("Makefile", "OBJS = build/a.o build/ba.o\n", "src/a.cu", "OBJS = build/ba.o\n"),
         ("Makefile", "build/a.o: src/b.cu\n", "src/a.cu", "build/a.o: src/b.cu\n"),
         ("m.py", "from p import q\nfrom p.a import b\nimport p.a\nx = 1\n", "p/a.py", "from p import q\nx = 1\n"),
+        ("m.py", "from p import a, b\nfrom q import a\nx = a\n", "p/a.py", "from p import b\nfrom q import a\nx = a\n"),
+        ("m.py", "from p import a  # noqa\nfrom p.a import (\n    c,\n)\n", "p/a.py", ""),
+        ("m.py", "from p import q\nimport p\n", "p/__init__.py", ""),
         ("m.py", "from p import q\nx = 1\n", "p/q.txt", "from p import q\nx = 1\n"),
     ],
 )
