@@ -54,6 +54,7 @@ Usage: shrink FILE [options] [ARGS...]
   shrink failing.py --oracle "misaligned address"
   shrink failing.py --arch sm_90                      without a GPU: what the compiled code tells; or gfx942, for AMD
   shrink -m pytest tests/test_x.py::test_y
+  shrink --sources DIR --oracle "error: ..." -- make  all files of a folder in which a command fails
   shrink crash.ttir --arch gfx942                     Triton's IR on which a pass of the compiler fails
 """
 

@@ -23,7 +23,7 @@ from shrinkray_gpu.oracle.spec import FORMS
 from shrinkray_gpu.oracle.verdict import Verdict, lacks, shows, unclear
 from shrinkray_gpu.oracle.words import WordsOracle, plain_pattern
 from shrinkray_gpu.runner.lanes import Setup
-from shrinkray_gpu.runner.plain import fence, run_guarded
+from shrinkray_gpu.runner.plain import fence, run_words
 from shrinkray_gpu.runner.run import Build, Run
 
 KINDS = ("regex", "exception", "exit", "signal", "timeout", "hang", "build", "script")
@@ -113,7 +113,7 @@ class CommandTrial:
         )
         prefix = fence(sys.executable, setup, str(copy.place)) if confined else ()
         given = {**os.environ, **self.options.environment, **own, "TMPDIR": scratch, "PWD": str(copy.place)}
-        return run_guarded([*prefix, *command], environment=given, cwd=copy.place, seconds=self.seconds)
+        return run_words([*prefix, *command], environment=given, cwd=copy.place, seconds=self.seconds)
 
     def _by_script(self, script: ScriptOracle, copy: FolderCopy) -> Verdict:
         run = self._run((str(script.path), str(copy.place)), copy)

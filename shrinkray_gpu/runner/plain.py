@@ -34,12 +34,12 @@ def run_file(
     prefix: Sequence[str] = (),
     kept: int | None = KEPT,
 ) -> Run:
-    """Run the file, under the command `prefix` if any: see `run_guarded`."""
-    command = [*prefix, python, str(path), *argv]
-    return run_guarded(command, environment=environment, cwd=cwd, seconds=seconds, kept=kept)
+    """Run the file, under the command `prefix` if any: see `run_words`."""
+    words = [*prefix, python, str(path), *argv]
+    return run_words(words, environment=environment, cwd=cwd, seconds=seconds, kept=kept)
 
 
-def run_guarded(
+def run_words(
     command: Sequence[str],
     *,
     environment: Mapping[str, str],
@@ -47,7 +47,7 @@ def run_guarded(
     seconds: float,
     kept: int | None = KEPT,
 ) -> Run:
-    """Run any command. What it started ends with it, or after `seconds`.
+    """Run a command. What it started ends with it, or after `seconds`.
 
     Of each stream the first and last `kept` bytes are told, None: all. Raises OSError where it cannot be started.
     """
