@@ -48,5 +48,5 @@ class NativeFiles(Program):
             for each in edit.changes:
                 if isinstance(each, Within):
                     changes.setdefault(each.literal, []).append((number, each.change))
-        path = {literal: region.path for literal, region in zip(self.literals, self.regions[1:])}
-        return {path[literal]: literal.rewritten(found)[0] for literal, found in changes.items()}
+        path = {literal.node: region.path for literal, region in zip(self.literals, self.regions[1:])}
+        return {path[literal.node]: literal.rewritten(found)[0] for literal, found in changes.items()}

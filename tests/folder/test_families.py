@@ -57,6 +57,11 @@ def test_a_definition_goes_with_its_declaration_and_its_calls_in_other_files() -
     assert left["a.h"] == "void g();\n" and "f(" not in left["main.cpp"] + left["a.cpp"] and "g();" in left["main.cpp"]
 
 
+def test_comments_of_cpp_go() -> None:
+    whole = tree(a_dot_cpp="// one\nint x; /* two */\n", b_dot_h="int y;\n")
+    assert without("cuda_layout 0", whole)["a.cpp"].split() == ["int", "x;"]
+
+
 def test_statements_of_cpp_and_python_go_by_their_grammar() -> None:
     kernel, function = "__global__ void k(int *a) {\n  if (a) { *a = 1; }\n}\n", "def f():\n    x = 1\n    return 2\n"
     whole = tree(a_dot_cu=kernel, b_dot_py=function)
