@@ -42,8 +42,9 @@ _WRONG = re.compile(
 _QUOTED = re.compile(r"'[^'\n]*'|\"[^\"\n]*\"|`[^'\n]*'|‘[^’\n]*’")
 _PLACES = re.compile(r"\S*[/.\\]\S*|\b_Z\w+|<[^>\n]*>|\d+|\([^)\n]*\)|\[[^\]\n]*\]")
 _PYTEST_SOURCE = re.compile(r"^(?:>[^\n]*| {4}[^\n]*)\n", re.MULTILINE)
+_PYTEST_RAISED = re.compile(r"^E {3,7}", re.MULTILINE)
 _PYTEST_TEST = re.compile(r"^_{3,} .* _{3,}$", re.MULTILINE)
-_RAISED = re.compile(r"^E? *((?:\w+\.)*\w*(?:Error|Exception|Failure|Exit)\b(?::.*)?)$", re.MULTILINE)
+_RAISED = re.compile(r"^ *((?:\w+\.)*\w*(?:Error|Exception|Failure|Exit)\b(?::.*)?)$", re.MULTILINE)
 _CRASHED = re.compile(r"Segmentation fault|Aborted|Bus error|Floating point exception|Illegal instruction")
 
 
@@ -70,8 +71,7 @@ class CommandTrial:
         run = self._run(self.options.command, copy, confined=confined)
         out, err = (self._told(text, copy) for text in (run.stdout, run.stderr))
         both = "\n".join(filter(None, (out, err)))
-        if _PYTEST_TEST.search(both):
-            both = _PYTEST_SOURCE.sub("", both)  # source that it quotes
+        both = as_told_plainly(both)
         build = Build(" ".join(self.options.command), both, failed=bool(run.exit or run.signal))
         return replace(run, stdout=out, stderr=both, builds=(build,))
 
@@ -155,6 +155,11 @@ def _oracle(spec: str) -> Oracle:
         return WordsOracle(spec=spec, pattern=plain_pattern(spec))
     oracle = parse(spec, folder=Path.cwd())
     return TimeoutOracle(spec=oracle.spec, needs=oracle.needs) if isinstance(oracle, HangOracle) else oracle
+
+
+def as_told_plainly(said: str) -> str:
+    """What pytest prints of a failure, without the source that it quotes, and as Python prints an exception."""
+    return _PYTEST_RAISED.sub("", _PYTEST_SOURCE.sub("", said)) if _PYTEST_TEST.search(said) else said
 
 
 def as_signalled(run: Run) -> Run:
