@@ -28,10 +28,11 @@ from shrinkray_gpu.reduction.rendering.render import render
 DEEPEST = 2
 """Levels of a pass that are tried one after another; what lies deeper goes with the last of them."""
 _FIRST = (
-    *("unreachable", "cuda_unreachable", "cuda_unread", "definitions", "cuda_definitions", "statements"),
+    *("cuda_unreachable", "cuda_unread", "definitions", "cuda_definitions", "statements"),
     *("cuda_statements", "branches", "cuda_branches", "contexts", "arguments", "cuda_parameters"),
 )
-"""Passes that find what is not needed at all. What makes a kernel smaller comes later: each try builds all."""
+"""Passes that find what is not needed at all, but for `unreachable`: it takes what others import for dead. What
+makes a kernel smaller comes later: each try builds all."""
 _NAMED = re.compile(r" (\w+) and its uses$")
 
 
