@@ -26,7 +26,7 @@ FLOORS = (
     ("attachment", "corpus"),
     ("result", "start"),
     ("options",),
-    ("same_fault", "calibration", "ptx", "cu"),
+    ("same_fault", "calibration", "ptx", "cu", "folder"),
     ("evidence", "judging", "command", "lift", "intermediate"),
     ("passes",),
     ("source",),

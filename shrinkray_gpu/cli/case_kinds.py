@@ -1,4 +1,5 @@
-"""Which files are no programs in Python, and what reduces and replays them: Triton's IR, PTX, and CUDA programs."""
+"""What is reduced and replayed otherwise than a program in Python: Triton's IR, PTX, a CUDA program, a folder with a
+command."""
 
 from __future__ import annotations
 
@@ -11,8 +12,9 @@ import click
 from shrinkray_gpu.cli.interrupt import Interrupt
 from shrinkray_gpu.cli.screen import Screen
 from shrinkray_gpu.cli.words import several
-from shrinkray_gpu.cu.cu_file import holds_cu
+from shrinkray_gpu.cu.options import holds_cu
 from shrinkray_gpu.errors import UsageError
+from shrinkray_gpu.folder.contents import SCRIPTS, is_script_of_result
 from shrinkray_gpu.intermediate.ir_file import holds_ir
 from shrinkray_gpu.ptx.ptx_file import holds_ptx
 
@@ -25,6 +27,12 @@ _ELSEWHERE = {
 """Options that say nothing of a program."""
 
 kind_options = several(
+    click.option(
+        "--sources",
+        type=click.Path(path_type=Path),
+        metavar="DIR",
+        help="FILE ARGS... is any command, which runs in this folder: reduce the files in a copy of it.",
+    ),
     click.option(
         "--pass",
         "passes",
@@ -43,11 +51,17 @@ kind_options = several(
         help="FILE is a CUDA program (.cu): what nvcc gets. Default: a comment `// nvcc ...` in its head.",
     ),
 )
-"""Options that say how to compile a FILE of each kind."""
+"""Options that say what FILE is, or how to compile it."""
 
 
 def reducer(file: Path | None, given: Mapping[str, Any]) -> Reducer | None:
     """What reduces such a file; None for a program. Raises UsageError for an option that says nothing of that."""
+    if given.get("sources") is not None:
+        if file is None:
+            raise UsageError("--sources: the command stands behind --, as in -- ./run.sh or -- python -m pytest")
+        from shrinkray_gpu.cli import folder_case
+
+        return folder_case.reduce_case
     if file is not None and holds_cu(file):
         from shrinkray_gpu.cli import cu_case
 
@@ -74,6 +88,8 @@ def replayer(file: Path, given: Mapping[str, Any]) -> Callable[[Path, Mapping[st
         from shrinkray_gpu.cli import ptx_case
 
         return ptx_case.replay_case
+    if file.is_dir() and (script := next((name for name in SCRIPTS if is_script_of_result(file / name)), "")):
+        raise UsageError(f"{file} is a folder that a command runs in, and no corpus: {file / script} shows its fault")
     _refuse(given)
     if file.is_file() and holds_ir(file):
         from shrinkray_gpu.cli import ir_case

@@ -44,6 +44,26 @@ EVERY = 5.0
 """Seconds between two lines that tell how far the search is."""
 
 
+class CaseResult(Protocol):
+    """What a reduction comes to."""
+
+    @property
+    def text(self) -> str:
+        """The whole file."""
+
+    @property
+    def fault(self) -> object: ...
+    @property
+    def broken(self) -> int:
+        """Changes that could not be made."""
+
+    @property
+    def refuted(self) -> str:
+        """What a fresh process does with the file instead of the fault; empty if it shows it."""
+
+    def to_json(self) -> dict[str, Any]: ...
+
+
 class CaseReduction(Protocol):
     """One reduction that was asked for."""
 
@@ -56,17 +76,13 @@ class CaseReduction(Protocol):
         """`operations`."""
 
     @property
-    def healthy(self) -> str:
-        """What good tries do: `parse`."""
-
-    @property
     def begun(self) -> str:
         """What is done first, for a line that says so."""
 
     def check(self) -> object: ...
-    def reduce(
-        self, *, say: Say, stop: Callable[[], bool], shown: Callable[[int, IrTally], None]
-    ) -> ReducedText[Any]: ...
+    def reduce(self, *, say: Say, stop: Callable[[], bool], shown: Callable[[int, IrTally], None]) -> CaseResult: ...
+    def tell(self, result: Any, output: Path) -> None:
+        """Print what came of it, which `reduce` gave back."""
 
 
 def reduce_file(
@@ -104,8 +120,8 @@ def reduce_file(
             say(f"{size} {reduction.unit}, {tally.tries} tries")
 
     result = reduction.reduce(say=say, stop=interrupt.asked, shown=shown)
-    if broken := result.tally.broken:
-        say(f"{broken} changes could not be made, by a bug of shrink's own; the result is none the worse")
+    if result.broken:
+        say(f"{result.broken} changes could not be made, by a bug of shrink's own; the result is none the worse")
     screen.close()
     try:
         output.write_text(result.text, encoding="utf-8")
@@ -118,13 +134,13 @@ def reduce_file(
         )
     hear(Finished({**result.to_json(), "output": str(output)}))
     if not given["as_json"]:
-        _tell(result, file, output, reduction.healthy)
+        reduction.tell(result, output)
     if interrupt.count:
         sys.exit(130)
 
 
-def _tell(result: ReducedText[Any], file: Path, output: Path, healthy: str) -> None:
-    """Print what came of it."""
+def tell(result: ReducedText[Any], file: Path, output: Path, *, healthy: str) -> None:
+    """Print what came of IR or PTX; `healthy`: what good tries do."""
     tally, place = result.tally, os.path.relpath(output)
     share = f"{tally.share:.0%} of which {healthy}" if tally.tries else "none needed"
     click.echo(f"reduced: {file} from {result.before} {result.unit} to {result.after}\n\n{result.text}")

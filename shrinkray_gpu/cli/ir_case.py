@@ -11,7 +11,7 @@ from typing import Any
 
 import click
 
-from shrinkray_gpu.cli.compiler_case import OF_CORPORA, OF_PROGRAMS, Say, asked_words, reduce_file, refuse
+from shrinkray_gpu.cli.compiler_case import OF_CORPORA, OF_PROGRAMS, Say, asked_words, reduce_file, refuse, tell
 from shrinkray_gpu.cli.interrupt import Interrupt
 from shrinkray_gpu.cli.screen import Screen
 from shrinkray_gpu.cli.words import chosen_python, narrator, print_answer, releases, settings
@@ -38,7 +38,6 @@ class IrReduction:
     options: IrOptions
     suffix: str = ".mlir"
     unit: str = IrResult.unit
-    healthy: str = "parse"
 
     @property
     def begun(self) -> str:
@@ -49,6 +48,9 @@ class IrReduction:
 
     def reduce(self, *, say: Say, stop: Callable[[], bool], shown: Callable[[int, IrTally], None]) -> IrResult:
         return reduce_ir(self.file, self.options, say=say, stop=stop, shown=shown)
+
+    def tell(self, result: IrResult, output: Path) -> None:
+        tell(result, self.file, output, healthy="parse")
 
 
 def reduce_case(

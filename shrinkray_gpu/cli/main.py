@@ -55,6 +55,7 @@ Usage: shrink FILE [options] [ARGS...]
   shrink failing.py --arch sm_90                      without a GPU: what the compiled code tells; or gfx942, for AMD
   shrink -m pytest tests/test_x.py::test_y
   shrink kernel.cu --arch sm_90                       a CUDA program with a main() that nvcc refuses
+  shrink --sources DIR --oracle "error: ..." -- make  all files of a folder in which a command fails
   shrink crash.ttir --arch gfx942                     Triton's IR on which a pass of the compiler fails
 """
 

@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from shrinkray_gpu.cli import project_settings
-from shrinkray_gpu.cli.compiler_case import OF_CORPORA, OF_PROGRAMS, Say, asked_words, reduce_file, refuse
+from shrinkray_gpu.cli.compiler_case import OF_CORPORA, OF_PROGRAMS, Say, asked_words, reduce_file, refuse, tell
 from shrinkray_gpu.cli.interrupt import Interrupt
 from shrinkray_gpu.cli.screen import Screen
 from shrinkray_gpu.cli.words import chosen_python, narrator, print_answer, ptxas_releases, settings
@@ -41,7 +41,6 @@ class PtxReduction:
     others: Mapping[str, Path]
     suffix: str = ".ptx"
     unit: str = PtxResult.unit
-    healthy: str = "have no error of their own"
 
     @property
     def begun(self) -> str:
@@ -57,6 +56,9 @@ class PtxReduction:
             return head_lines(tools, text, trial.all_flags, seconds=seconds, wanted=fault, words=trial.words)
 
         return reduce_ptx(self.file, self.options, say=say, stop=stop, shown=shown, releases=releases)
+
+    def tell(self, result: PtxResult, output: Path) -> None:
+        tell(result, self.file, output, healthy="have no error of their own")
 
 
 def reduce_case(

@@ -42,8 +42,8 @@ if TYPE_CHECKING:
     from shrinkray_gpu.cli.progress import Progress
 
 _OF_CHECK = frozenset(
-    "oracle reject control control-env control-patch m launch arch ptxas nvcc python env cwd writable sandbox jobs "
-    "timeout quiet json help".split()
+    "oracle reject control control-env control-patch m sources launch arch ptxas nvcc python env cwd writable sandbox "
+    "jobs timeout quiet json help".split()
 )
 """Options of `shrink check`."""
 
@@ -53,7 +53,7 @@ class _Reduce(TakesModule):
         "What must persist": (
             "oracle", "reject", "keep", "control", "control-env", "control-patch", "confidence", "no-guards",
         ),
-        "What FILE may be": ("m", "launch", "pass", "ptxas", "nvcc"),
+        "What FILE may be": ("m", "sources", "launch", "pass", "ptxas", "nvcc"),
         "How it is run": ("arch", "python", "env", "cwd", "writable", "sandbox"),
         "How long it may take": (
             "jobs", "timeout", "max-time", "final-runs", "resume", "restart", "no-second", "check",
@@ -195,13 +195,13 @@ def reduce_command(
 
     `shrink [options] -m MODULE ARGS...` does so with `python -m MODULE ARGS...`, for example with one test by
     `-m pytest tests/test_x.py::test_y`: the result is a script that needs neither the package nor the tests.
-    `pytest`, `torchrun` and `accelerate launch` may be written without -m.
+    `pytest`, `torchrun` and `accelerate launch` may be written without -m. Of any other command, as
+    `--sources DIR -- ./run.sh`, the files in DIR are reduced.
 
     A FILE with Triton's IR (.ttir, .ttgir, .mlir, or a log with a module in it) on which a pass of the compiler fails
     becomes the smallest such module, a test for lit: --arch names the target, as gfx942, where FILE names no passes.
 
-    A FILE with PTX (.ptx, or a log with PTX in it) on which ptxas fails becomes the smallest such PTX. Options of ptxas
-    stand behind `--`.
+    A FILE with PTX (.ptx, or a log with it) on which ptxas fails becomes the smallest. Behind `--` stand its options.
 
     A FILE ending in .cu is a CUDA program with a main(): it becomes the smallest one that shows the same fault, in what
     nvcc says or in a run. ARGS are the program's.

@@ -14,7 +14,6 @@ from shrinkray_gpu.lift.embed import with_includes
 from shrinkray_gpu.reduction.program import normalise
 from shrinkray_gpu.runner.inside.cuda_cpp.nvcc import for_any_architecture
 
-SUFFIX = ".cu"
 _LINE = re.compile(r"^[ \t/*]*(?:\S*/)?nvcc[ \t]+(\S.*)$", re.MULTILINE)
 _FAULT = re.compile(r"^// Fault: (.*)$", re.MULTILINE)
 _HEAD = re.compile(r"\A(?:[ \t]*(?://[^\n]*|/\*.*?\*/)?[ \t]*(?:\n|\Z))*", re.DOTALL)
@@ -44,11 +43,6 @@ class CuFile:
     """All of the files as they are, one behind the other: what a result is compared with."""
     fault: str
     """What a result says of its fault; empty where a file says nothing."""
-
-
-def holds_cu(path: Path) -> bool:
-    """Whether a file is to be taken for a CUDA program."""
-    return path.suffix.lower() == SUFFIX
 
 
 def read_cu(path: Path, flags: Sequence[str] | None, arch: int | None, *, gpu: bool = False) -> CuFile:

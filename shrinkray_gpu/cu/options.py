@@ -9,6 +9,11 @@ from pathlib import Path
 from shrinkray_gpu.oracle.guarded_pattern import Pattern
 
 
+def holds_cu(path: Path) -> bool:
+    """Whether a file is to be taken for a CUDA program."""
+    return path.suffix.lower() == ".cu"
+
+
 @dataclass(frozen=True)
 class AskedWords:
     """What nvcc or the program must say."""

@@ -57,6 +57,11 @@ class CuResult:
     refuted: str = ""
     """What the result does instead of the fault in the final check; empty if it shows it."""
 
+    @property
+    def broken(self) -> int:
+        """Changes that could not be made: of these the engine says each when it meets it."""
+        return 0
+
     def to_json(self) -> dict[str, Any]:
         return {
             "text": self.text,
@@ -154,9 +159,7 @@ def reduce_cu(
                     stop=stop,
                     deadline=started + options.max_time,
                 ),
-                rewrites=Rewrites(
-                    lifts=lambda: [*([] if fault.ending else launches_alone(program)), *kernels_alone(program)]
-                ),
+                rewrites=Rewrites(lifts=lambda: _first_candidates(program, fault)),
                 report=Listeners(progress),
             )
         smallest = text_of(found.program)

@@ -34,6 +34,11 @@ class ReducedText(Generic[F]):
     refuted: str = ""
     """What a fresh process does with the file instead of the fault; empty if it shows it."""
 
+    @property
+    def broken(self) -> int:
+        """Changes that could not be made, by a bug of shrink's own."""
+        return self.tally.broken
+
     def to_json(self) -> dict[str, Any]:
         return {
             "text": self.text,

@@ -1,0 +1,2 @@
+#!/bin/sh
+g++ a.cpp&&./a.out

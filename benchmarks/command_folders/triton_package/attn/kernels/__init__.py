@@ -1,0 +1,1 @@
+from attn.kernels import forward, norm, rope  # noqa: F401

@@ -1,0 +1,8 @@
+import pytest
+
+from attn import default_config
+
+
+@pytest.fixture
+def config():
+    return default_config()
