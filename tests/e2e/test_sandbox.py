@@ -123,8 +123,9 @@ def test_a_foreign_corpus_is_replayed_in_one(tmp_path: Path, elsewhere: Path) ->
 
 @needs_bwrap
 def test_ctrl_c_ends_the_search_and_not_the_check(tmp_path: Path) -> None:
-    lines = "n += 1\n" * 200  # half of them stay, so that the search goes on long after its first step
-    (tmp_path / "failing.py").write_text(f"import time\ntime.sleep(0.1)\nn = 0\n{lines}[0][n > 100]\n")
+    lines = "".join(f"print({n})\n" for n in range(200))
+    slow = "import time\ntime.sleep(0.5)  # shrink: keep\n"  # each try, so that the search goes on after its first step
+    (tmp_path / "failing.py").write_text(f"{slow}n = 0\n{lines}[0][n > -1]\n")
     words = ["failing.py", "--oracle", "exception:IndexError", "--sandbox", "bwrap", "--no-report"]
     process = subprocess.Popen(
         [*SHRINK, *words], cwd=tmp_path, env=environment(), start_new_session=True, text=True,
