@@ -51,7 +51,7 @@ def reduce_case(
             click.echo(f"{root} shows {typed(spec)}")
         return
     home = root.resolve()
-    output = (given["output"] or home.with_name(f"repro_{home.name}")).absolute()
+    output = (given["output"] or home.parent / f"repro_{home.name}").absolute()
     last = time.monotonic()
 
     def shown(tree: FileTree, tally: IrTally) -> None:

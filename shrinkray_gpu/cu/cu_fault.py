@@ -20,6 +20,8 @@ from shrinkray_gpu.runner.run import Run
 from shrinkray_gpu.source.cuda import declared_names, is_inside, items_of, words
 
 _KERNEL = re.compile(r"\A[^{;]*\b__global__\b")
+_OF_NOTHING = re.compile(r"<<<\s*(?:0\s*,|[^,<>]*,\s*0\s*(?:,|>>>))")
+"""A launch without a block, or of blocks without a thread, which no driver makes."""
 
 
 @dataclass(frozen=True)
@@ -72,6 +74,8 @@ class CuFault:
         if added := sorted((UNSOUND.keys() & numbers) - self.unsound):
             return lacks(f"the source {UNSOUND[added[0]]}")
         if self.launches:
+            if _OF_NOTHING.search(text):
+                return lacks("main launches no block, or no thread")
             tree = parse(text)
             launched = launched_by_main(tree)
             if not launched or not self.kernels <= launched:

@@ -37,7 +37,8 @@ _WORD = re.compile(r"[A-Za-z_]\w*|[0-9.]+|\S")
 _MANGLED = re.compile(r"_Z\w+")
 _WITH = re.compile(r"\s*\[with [^\]]*\]")
 _QUALIFIER = re.compile(r"\b(?:\w+::)+|\(anonymous namespace\)::")
-_NUMBER = re.compile(r"\b(?:0x[0-9a-fA-F]+|\d[\w.]*)\b")
+_NUMBER = re.compile(r"'\d+'|\b(?:0x[0-9a-fA-F]+|\d[\w.]*)\b")
+"""One in quotes is a value of the program's that the message is about, and stays (`unexpected value '8'`)."""
 _INSTANCE = re.compile(r"^\s*detected during")
 _OPCODE = re.compile(r"^\s*(?:@!?%?\w+\s+)?([a-z][\w.]*)")
 _ENTRY = re.compile(r"^[^\n]*\.(?:entry|func)\b[^\n]*?([\w$]+)\s*\(?\s*$")
@@ -87,7 +88,8 @@ def loose(words: str) -> str:
     words = _WITH.sub("", words)
     while (shorter := re.sub(r"(?<=\w)<[^<>]*>", "", words)) != words:
         words = shorter
-    return _NUMBER.sub("N", _QUALIFIER.sub("", words)).strip()
+    words = _QUALIFIER.sub("", words)
+    return _NUMBER.sub(lambda found: found[0] if found[0].startswith("'") else "N", words).strip()
 
 
 def _messages(lines: Sequence[str], name: str, ptx: Sequence[str]) -> Iterator[SaidMessage]:

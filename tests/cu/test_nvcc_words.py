@@ -46,7 +46,7 @@ def test_an_error_of_ptxas_is_known_by_the_opcode_and_the_kernel_that_it_is_in()
     said = "ptxas k.ptx, line 5; error   : Argument 2 of instruction 'cp.async': unexpected value '8'\n"
     (found,) = messages(said + "ptxas fatal   : Ptx assembly aborted due to errors\n", "k.cu", PTX)
     assert found.kernel == "copy" and found.message.construct == "cp.async.cg.shared.global"
-    assert found.message.words == "Argument N of instruction 'cp.async': unexpected value 'N'"
+    assert found.message.words == "Argument N of instruction 'cp.async': unexpected value '8'"
 
 
 def test_the_kernel_is_that_of_the_words_where_they_name_one() -> None:
@@ -64,3 +64,8 @@ def test_crashes_and_the_linker_are_told_of() -> None:
 
 def test_words_lose_what_a_reduction_may_change() -> None:
     assert loose('"a::Tile<float, 8>::Params [with T=float]" at 0x1f') == '"Params" at N'
+
+
+def test_a_value_that_a_message_quotes_is_the_point_and_its_place_is_not() -> None:
+    words = "Argument 2 of instruction 'cp.async': unexpected value '8', expected to be 16"
+    assert loose(words) == "Argument N of instruction 'cp.async': unexpected value '8', expected to be N"
