@@ -16,7 +16,7 @@ from shrinkray_gpu.cli import project_settings
 from shrinkray_gpu.cli.interrupt import Interrupt
 from shrinkray_gpu.cli.json_lines import print_event
 from shrinkray_gpu.cli.screen import Screen
-from shrinkray_gpu.errors import FinalCheckFailed, UsageError
+from shrinkray_gpu.errors import NO_ROOM, FinalCheckFailed, UsageError
 from shrinkray_gpu.events import Checked, Finished, nobody, saying
 from shrinkray_gpu.intermediate.reduced_text import ReducedText
 from shrinkray_gpu.intermediate.search import IrTally
@@ -119,7 +119,14 @@ def reduce_file(
             last = time.monotonic()
             say(f"{size} {reduction.unit}, {tally.tries} tries")
 
-    result = reduction.reduce(say=say, stop=interrupt.asked, shown=shown)
+    try:
+        result = reduction.reduce(say=say, stop=interrupt.asked, shown=shown)
+    except OSError as error:
+        if error.errno not in NO_ROOM:
+            raise
+        raise UsageError(
+            f"cannot write any more ({error.strerror}): make room beside {output} and in TMPDIR, then start again"
+        ) from error
     if result.broken:
         say(f"{result.broken} changes could not be made, by a bug of shrink's own; the result is none the worse")
     screen.close()
