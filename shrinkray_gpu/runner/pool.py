@@ -264,7 +264,8 @@ class Pool:
                 return self._sanitized(request.source, setup)
             run = cold(setup, request, self._limited(settings), seconds=self.seconds + self.extra)
             self._record.peak = max(self._record.peak, run.peak)
-            self._record.fence = run.fence if setup.confine else self._record.fence
+            if setup.confine:
+                self._record.note_fence(run.fence)
             self._record.retired[MEMORY] += run.trouble.startswith(SHORT)
             return run
 

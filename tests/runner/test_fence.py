@@ -12,10 +12,12 @@ from pathlib import Path
 
 import pytest
 
+from shrinkray_gpu.device import coredump
 from shrinkray_gpu.runner import plain
 from shrinkray_gpu.runner.fence import advice, description, refused
 from shrinkray_gpu.runner.inside import fence
 from shrinkray_gpu.runner.inside.process import landlock, private_memory, signal_filter
+from shrinkray_gpu.runner.knob_settings import KnobSetting
 from shrinkray_gpu.runner.lanes import Setup
 from shrinkray_gpu.runner.pool import Pool, Script
 from shrinkray_gpu.runner.private_setup import private_setup
@@ -94,6 +96,29 @@ def test_what_a_part_of_the_fence_refuses(
         refused = not forbidden and held(part, tmp_path)
         ends = outcomes(tmp_path, source, forbidden)
     assert ends == ["PermissionError" if refused else ""] * 3
+
+
+PORT = "import socket\nsocket.socket().bind(('127.0.0.1', 0))"
+
+
+def test_a_run_that_writes_a_core_dump_of_the_gpu_gets_a_port(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The driver asks for one, and without an end where the fence refuses it."""
+    monkeypatch.setenv("CUDA_ENABLE_COREDUMP_ON_EXCEPTION", "0")
+    assert outcomes(tmp_path, PORT) == ["PermissionError" if held(landlock.TCP, tmp_path) else ""] * 3
+    monkeypatch.setenv("CUDA_ENABLE_COREDUMP_ON_EXCEPTION", "1")
+    assert outcomes(tmp_path, PORT) == [""] * 3
+
+
+def test_a_way_that_writes_a_core_dump_leaves_the_record_of_the_fence_as_it_was(tmp_path: Path) -> None:
+    way = KnobSetting("dump", environment=coredump.environment(tmp_path / "core"))
+    with closing(pool(tmp_path, mode="fork")) as lanes:
+        before = (lanes.run("pass"), lanes.cold("pass"))[1].fence
+        dumping = [lanes.run(PORT, way=way), lanes.cold(PORT, way=way)]
+        assert [run.failure for run in dumping] == [None] * 2
+        assert [set(run.fence) for run in dumping] == [set(before) - {landlock.TCP}] * 2
+        assert lanes.fence == before
 
 
 def test_without_landlock_s_part_no_signal_goes_up(tmp_path: Path) -> None:

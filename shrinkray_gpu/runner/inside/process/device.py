@@ -68,6 +68,11 @@ def sticky() -> int:
     return int(cuda.cuCtxSynchronize())
 
 
+def writes_dumps() -> bool:
+    """Whether the environment asks for a core dump of a fault."""
+    return os.environ.get("CUDA_ENABLE_COREDUMP_ON_EXCEPTION", "0") != "0"
+
+
 def dumping() -> bool:
     """Whether the environment asks for a core dump of a fault, and for the process to go on after it."""
     return "skip_abort" in os.environ.get("CUDA_COREDUMP_GENERATION_FLAGS", "")
