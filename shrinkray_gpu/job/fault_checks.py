@@ -79,7 +79,9 @@ def _standard(original: Program, plan: calibration.Plan, reference: Reference | 
     only_cuda = bool(seen.builds) and not (seen.compiles or seen.launches)
     standard = controls.standard(plan.gpu, triton=not only_cuda, amd=_for_amd(plan)) if own else ()
     if reference is not None and not only_cuda:
-        standard = (*controls.of_access(reference.fault), *controls.of_front_end(reference.fault), *standard)
+        fault, kernels = reference.fault, {launch.kernel for launch in seen.launches}
+        results = controls.of_results(fault, kernels, gpu=plan.gpu)
+        standard = (*controls.of_access(fault), *controls.of_front_end(fault), *results, *standard)
     check = plan.oracle.comparison if isinstance(plan.oracle, SameFaultOracle) else None
     if check is not None and plan.gpu:
         standard = controls.standard(plan.gpu, amd=_for_amd(plan))

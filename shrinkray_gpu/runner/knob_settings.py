@@ -103,6 +103,12 @@ def _skip(value: str) -> KnobSetting:
     return KnobSetting(f"skip={value}", knobs={"skip": value})
 
 
+def _zeroed_but(value: str) -> KnobSetting:
+    if not value.isidentifier():
+        raise UsageError(f"zeroed-outputs-but={value} names no kernel: type its function's name")
+    return KnobSetting(f"zeroed-outputs-but={value}", knobs={"zeroed-outputs-but": value})
+
+
 WITHOUT = "SHRINKRAY_GPU_WITHOUT"
 """In the environment: a flag that builds of CUDA C++ leave out."""
 
@@ -126,6 +132,13 @@ KNOWN: Mapping[str, KnobKind] = {
         "wait for the device before and after each launch of a Triton kernel",
         "serialised",
         "serialized",
+    ),
+    "zeroed-outputs": _word(
+        KnobSetting("zeroed-outputs", knobs={"zeroed-outputs": "1"}),
+        "kernels of Triton are compiled but not run: what they would write holds zeros",
+    ),
+    "zeroed-outputs-but": KnobKind(
+        "zeroed-outputs-but=KERNEL", "the same for all kernels but this one, which runs on that", _zeroed_but
     ),
     "ptxas": _level("ptxas", "0123", "another optimisation level of ptxas"),
     "llvm": _level("llvm", "0", "LLVM without its optimisation passes"),

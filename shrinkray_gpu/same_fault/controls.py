@@ -14,7 +14,7 @@ from __future__ import annotations
 import enum
 import filecmp
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NoReturn
@@ -46,7 +46,8 @@ _PTXAS = {"ptxas-blackwell": "TRITON_PTXAS_BLACKWELL_PATH", "ptxas": "TRITON_PTX
 NOTHING_TO_TURN = "nothing there to turn"
 OUTSIDE_TENSORS = "outside"
 """What a run under int64 counts beside that: 1 if an access left its tensor."""
-TELLING = ("int64",)
+RESULTS, INPUTS = "zeroed-outputs", "zeroed-outputs-but"
+TELLING = ("int64", RESULTS, INPUTS)
 """Controls that turn what the fault itself is made of: a program where they find nothing to turn has another one."""
 
 
@@ -120,6 +121,25 @@ def of_access(fault: Fault) -> tuple[Control, ...]:
                         original then keeps inside its tensors, so must each step
     """
     return (_by_setting(knob_settings.parse_setting("int64")),) if fault.code in OUTSIDE else ()
+
+
+def of_results(fault: Fault, kernels: Collection[str], *, gpu: bool) -> tuple[Control, ...]:
+    """That for a fault that may hang on what kernels compute, of a program that launches these.
+
+    zeroed-outputs      for an error of Python's: what kernels write holds zeros. Vanishing faults hang on that, and a
+                        program that dies without it has another one
+    zeroed-outputs-but  the same for a fault of the device: of all kernels but the one that faults
+    """
+    if fault.phase == "python" and kernels:
+        return (_by_setting(knob_settings.parse_setting(RESULTS)),)
+    if gpu and fault.phase == "device" and fault.kernel.isidentifier() and set(kernels) - {fault.kernel}:
+        return (_by_setting(inputs_zeroed(fault.kernel)),)
+    return ()
+
+
+def inputs_zeroed(kernel: str) -> KnobSetting:
+    """What all kernels but this one write holds zeros."""
+    return knob_settings.parse_setting(f"{INPUTS}={kernel}")
 
 
 def of_check(check: ComparisonCheck | None) -> tuple[Control, ...]:
@@ -267,8 +287,8 @@ def _lame(run: Run, verdict: Verdict, control: Control, reference: Run | None) -
     broken = next((compile.kernel for compile in run.compiles if compile.failure is not None), "")
     if broken and not _fails_by_design(broken, reference):
         return f"kernel {broken} does not compile under it"
-    interpreted = "interpreter" in control.way.knobs
-    if reference is not None and reference.launches and not run.launches and not interpreted:
+    unlaunched = not {"interpreter", RESULTS, INPUTS}.isdisjoint(control.way.knobs)
+    if reference is not None and reference.launches and not run.launches and not unlaunched:
         return "no kernel is launched under it"
     counts = [run.turned[knob] for knob in control.way.knobs if knob in run.turned]
     # A way with an environment is in force even if nobody counts. One that is knobs alone is not.
@@ -388,7 +408,7 @@ class Controls:
                 return lacks(f"another cause: {one.why}, which mends the original")
             if KNOB in control.way.knobs and one.known and one.outcome is not ControlOutcome.PASSES:
                 return lacks(f"control {control.name}: {one.why}, where the original passes its check and ends well")
-            if one.why == NOTHING_TO_TURN and control.way.name in TELLING:
+            if one.why == NOTHING_TO_TURN and not control.way.knobs.keys().isdisjoint(TELLING):
                 return lacks(f"control {control.name} finds nothing to turn: another cause")
             tried.append(one)
         doubts = [f"control {one.control.name}: {one.why}" for one in tried if not one.known]

@@ -21,8 +21,8 @@ def behind_fault(tree: ast.Module, run: Run) -> set[ast.AST]:
     found: set[ast.AST] = set()
     kernels = [launch.kernel for launch in run.launches]
     once = kernels.count(kernels[-1]) == 1 if kernels else True
-    for line in _lines(run):
-        way = _way(tree, line)
+    for line in own_lines(run):
+        way = way_to(tree, line)
         function = next((at for at in range(len(way) - 1, -1, -1) if isinstance(way[at], _FUNCTIONS)), 0)
         if function and not _is_called_once(tree, way[function], once):
             break
@@ -35,7 +35,7 @@ def behind_fault(tree: ast.Module, run: Run) -> set[ast.AST]:
     return found
 
 
-def _lines(run: Run) -> Iterator[int]:
+def own_lines(run: Run) -> Iterator[int]:
     """Of the program's own frames, the outermost first."""
     traceback = run.failure.traceback.rpartition("Traceback (most recent call last):")[2] if run.failure else ""
     frames = _FRAME.findall(traceback)
@@ -43,7 +43,7 @@ def _lines(run: Run) -> Iterator[int]:
     return (int(line) for file, line, _ in frames if file == own)
 
 
-def _way(tree: ast.Module, line: int) -> list[ast.AST]:
+def way_to(tree: ast.Module, line: int) -> list[ast.AST]:
     """From the module to the innermost statement of this line."""
     way: list[ast.AST] = [tree]
     while True:

@@ -14,26 +14,21 @@ from shrinkray_gpu.errors import if_it_helps
 from shrinkray_gpu.judging.lane_tier import PLENTY
 from shrinkray_gpu.lift.data_files import files
 from shrinkray_gpu.lift.emit import LIBRARIES
-from shrinkray_gpu.lift.other_sizes import with_other_sizes
 from shrinkray_gpu.oracle import Fault, Oracle, speech
 from shrinkray_gpu.oracle.carried import ChildFault
-from shrinkray_gpu.oracle.cause_check import LaunchCauses, faulting_launch
 from shrinkray_gpu.oracle.same import SameFaultOracle
 from shrinkray_gpu.oracle.statistics import clean_runs
 from shrinkray_gpu.reduction.program import Program
 from shrinkray_gpu.reduction.size import lines
-from shrinkray_gpu.runner.pool import Pool
 from shrinkray_gpu.runner.run import Run
 from shrinkray_gpu.same_fault.of_lifted import OriginalFingerprint
-from shrinkray_gpu.start.argument_slice import MARK, function
 from shrinkray_gpu.start.capture_runs import Runs, plain
 from shrinkray_gpu.start.description import failure_description, lifted_description
 from shrinkray_gpu.start.given import Say, Start, UserProgram
-from shrinkray_gpu.start.host_slice import made_by_host, with_slice_kept, with_waits
 from shrinkray_gpu.start.lifted_scripts import LiftedScripts, ahead, lifted_prelude
 from shrinkray_gpu.start.one_file import in_one_file
-from shrinkray_gpu.start.refused_slice import with_refused_kept
-from shrinkray_gpu.start.virtual_run import virtual_pool
+from shrinkray_gpu.start.virtual_run import virtual_pool, virtually
+from shrinkray_gpu.start.whole_program import WholeProgram
 
 MISSED = 0.01
 """Of a fault that did not show at once, so many runs that they all miss it no more often than this."""
@@ -47,6 +42,7 @@ class StartSearch:
     def __init__(self, given: UserProgram, say: Say) -> None:
         self.say = say
         self.runs = Runs(given, say)
+        self.program = WholeProgram(self.runs, say)
         self.trying: LiftedScripts | None = None
         self.ahead: calibration.LaneSet | None = None
         """Workers for lifted scripts, until `trying` has them."""
@@ -133,16 +129,18 @@ class StartSearch:
             self.runs.enough = max(self.runs.enough, clean_runs(1 / len(runs), MISSED))
         as_it_is = Start(program, oracle, plain(run), seen=tuple(map(plain, runs)) if as_users_do else ())
         self.say("lifting the launch that faults ...")
-        if not in_a_launch(run):
-            why = "".join(f"not lifted: {obstacle}" for obstacle in lift.obstacles(run)[:1])
-            return in_one_file(replace(as_it_is, told=why), oracle, self.runs, self.say)
-
         def whole(find: Callable[[], Start | None]) -> Start | None:
             return if_it_helps(find, None, "looking for what the host makes", self.say)
 
-        found = whole(lambda: self._keeping_what_is_refused(as_it_is, oracle, run))
+        if not in_a_launch(run):
+            if found := whole(lambda: self.program.keeping_what_kernels_make(as_it_is, oracle, run)):
+                return found
+            why = "".join(f"not lifted: {obstacle}" for obstacle in lift.obstacles(run)[:1])
+            return in_one_file(replace(as_it_is, told=why), oracle, self.runs, self.say)
+
+        found = whole(lambda: self.program.keeping_what_is_refused(as_it_is, oracle, run))
         if found is None and not self.runs.gpu:
-            found = whole(lambda: self._keeping_what_host_makes(as_it_is, oracle, self.given.cold(), run))
+            found = whole(lambda: self.program.keeping_what_host_makes(as_it_is, oracle, self.given.cold(), run))
         if found is not None:
             return found
         pool = virtual_pool(self.given) if self.runs.gpu else None
@@ -150,9 +148,14 @@ class StartSearch:
         if pool is None or not (run.records or fault is not None and fault.phase == "device"):
             return self._lifting(as_it_is, oracle, run, dumped)
         with ThreadPoolExecutor(1, thread_name_prefix="virtual") as beside:
-            virtual = beside.submit(pool.cold, program.text)
+            virtual = beside.submit(virtually, pool, oracle, program.text)
             lifted = self._lifting(as_it_is, oracle, run, dumped)
-            return whole(lambda: self._keeping_what_host_makes(as_it_is, oracle, pool, virtual.result())) or lifted
+            found = whole(lambda: self.program.keeping_what_host_makes(as_it_is, oracle, *virtual.result()))
+        if found is None and lifted.alone and not oracle.judge(virtual.result()[1]).faults:
+            fault = self.trying.identity.fault if self.trying is not None and self.trying.identity is not None else None
+            kernel = fault.kernel if fault is not None else ""
+            found = whole(lambda: self.program.keeping_what_other_kernels_make(as_it_is, oracle, run, kernel))
+        return found or lifted
 
     def _lifting(self, as_it_is: Start, oracle: Oracle, run: Run, dumped: Fault | None) -> Start:
         """A launch alone, the list of all launches, or the program in one file: the first that shows the fault."""
@@ -197,51 +200,6 @@ class StartSearch:
             self.say(f"a launch could not be lifted out of the program: {obstacle}")
         told = failure_description(again, shows=self.runs.shows(oracle, again), offers=bool(offers))
         return in_one_file(replace(as_it_is, told=told), oracle, self.runs, self.say)
-
-    def _keeping_what_host_makes(self, start: Start, oracle: Oracle, pool: Pool, seen: Run) -> Start | None:
-        """The program itself, where it makes what goes wrong in the launch of a kernel of its own. `seen`: its run on
-        the virtual GPU, which `pool` has."""
-        if not isinstance(oracle, SameFaultOracle) or not oracle.judge(seen).faults:
-            return None
-        made = made_by_host(LaunchCauses.of(seen), start.program.text)
-        if not made:
-            return None
-        told = f"not lifted: what goes wrong is made before the launch: {made}"
-        whole = in_one_file(replace(start, told=told), oracle, self.runs, self.say)
-        launch = faulting_launch(seen)
-        if launch is None or function(ast.parse(whole.program.text), launch.kernel) is None:
-            return None
-        marked = with_slice_kept(whole.program.text, seen)
-        text = with_waits(whole.program.text, seen)
-        waited = pool.cold(text)
-        less = with_slice_kept(text, waited) if oracle.judge(waited).faults else ""
-        if less and less.count(MARK) <= marked.count(MARK):
-            marked = less
-        again = pool.cold(marked)
-        causes = LaunchCauses.of(again)
-        if causes is None or not oracle.judge(again).faults:
-            return None
-        kept = replace(causes, kept=True)
-        if kept.difference(seen):  # another run has other values
-            first = replace(causes.causes[0], source="", operands=(), shape=())
-            kept = replace(kept, causes=(first, *causes.causes[1:]))
-        program = whole.program.with_text(marked)
-        return replace(whole, program=program, lifted=True, oracle=oracle.keeping(kept))
-
-    def _keeping_what_is_refused(self, start: Start, oracle: Oracle, run: Run) -> Start | None:
-        """The program itself, where Triton's front end refuses what that computes for a kernel of its own. What is only
-        compiled is asked with other numbers first: refused alike, it does not hang on these."""
-        if not with_refused_kept(start.program.text, run):
-            return None
-        other = with_other_sizes(run)
-        if other is not None and self.runs.shows(oracle, self.given.alone.cold().cold(other)):
-            return None
-        told = "not lifted: what the compiler refuses hangs on what the host computes"
-        whole = in_one_file(replace(start, told=told), oracle, self.runs, self.say)
-        marked = with_refused_kept(whole.program.text, run)
-        if not marked or not self.runs.shows(oracle, self.given.cold().cold(marked)):
-            return None
-        return replace(whole, program=whole.program.with_text(marked), lifted=True)
 
     def _lifted(self, start: Start, text: str, seen: tuple[Run, ...], told: str, children: bool) -> Start:
         program, given = start.program.with_text(text), self.given

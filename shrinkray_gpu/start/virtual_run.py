@@ -5,7 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 from shrinkray_gpu.device import gpus
+from shrinkray_gpu.oracle import Oracle
+from shrinkray_gpu.runner.inside.launches.launch_log import INTERPRETED
 from shrinkray_gpu.runner.pool import Pool
+from shrinkray_gpu.runner.run import Run
 from shrinkray_gpu.same_fault.healthy_twin import WANTS
 from shrinkray_gpu.start.given import UserProgram
 
@@ -20,3 +23,13 @@ def virtual_pool(given: UserProgram) -> Pool | None:
         return None
     script = replace(given.script, asserts=False, wants=WANTS, sanitizer="")  # no value of a float is right there
     return Pool(script, replace(given.setup, arch=arch), mode="cold", jobs=1, seconds=SECONDS)
+
+
+def virtually(pool: Pool, oracle: Oracle, text: str) -> tuple[Pool, Run]:
+    """A run of the text there that shows the fault, if any does: as it is, or where kernels run, whose results it may
+    hang on; and the pool for more of that sort."""
+    run = pool.cold(text)
+    if oracle.judge(run).faults:
+        return pool, run
+    pool = pool.serving(replace(pool.script, wants=(*pool.script.wants, INTERPRETED)), seconds=pool.seconds)
+    return pool, pool.cold(text)

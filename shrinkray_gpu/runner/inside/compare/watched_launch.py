@@ -6,8 +6,8 @@ import contextlib
 from typing import Any, Callable, Dict, Iterator, List, Optional, Tuple
 
 from ..launches.launch_log import NOT_FOLLOWED
+from ..launches.touched_arguments import touched_arguments
 from ..process.trouble import words_of
-from ..static import stores
 from .provenance import Provenance
 from .sides import OUTPUT, PART, PROBE, Side, elements, sample, text_of, values_of, values_of_ours
 
@@ -51,7 +51,8 @@ class WatchedLaunch:
 
     def ran(self, compiled: Any, given: Dict[str, Any]) -> None:
         """The kernel that Triton compiled for it, and what that was given, by name."""
-        self.read = _read_by(compiled, given)
+        touched = touched_arguments(compiled, given)
+        self.read = touched.read if touched is not None else None
 
     def __exit__(self, kind: Any, *_: Any) -> None:
         provenance = self.observer.provenance
@@ -167,18 +168,6 @@ def part_of(sizes: "Tuple[int, ...]") -> "Tuple[int, ...]":
 def _is_dry(launch: Record) -> bool:
     """Whether the virtual GPU had a launch of a kernel that it did not run."""
     return bool(launch["unfollowed"] != NOT_FOLLOWED and not launch["interpreted"])
-
-
-def _read_by(kernel: Any, given: Dict[str, Any]) -> Optional[List[Any]]:
-    """Of the arguments of a compiled kernel those that it reads through, by its TTIR; None where that is not known."""
-    with contextlib.suppress(Exception):  # another Triton, which has another kind of kernel
-        names = list(kernel.src.fn.arg_names)
-        kinds = kernel.src.signature.items()
-        pointers = [key if isinstance(key, str) else names[key] for key, kind in kinds if kind != "constexpr"]
-        touched = stores.touched_parameters(kernel.asm["ttir"])
-        if touched is not None:
-            return [given[pointers[index]] for index in sorted(touched.loaded)]
-    return None
 
 
 def _whole(torch: Any, tensor: Any) -> Any:

@@ -9,6 +9,8 @@
     int64                                   a product of two 32-bit integers has 64 bits, so that none overflows; on a
                                             GPU that is counted only where one would have (`overflow`)
     serial                                  the device is waited for before and after each launch
+    zeroed-outputs zeroed-outputs-but       a kernel is compiled, and zeros are put where it would have written: any
+                                            one, or any but one
     zeroed-shared                           kernels of CUDA C++ are compiled with a beginning of ours (`zeroing`)
     interpreter                             turned by the environment; only the interpreted launches are counted here
 
@@ -32,12 +34,14 @@ from typing import Any, Callable, Dict, Iterator, Mapping, Optional, Set
 
 from ..cuda_cpp import zeroing
 from ..launches import kernelkey
+from ..launches.touched_arguments import touched_arguments
 from ..process import device, environment
 from ..process.patches import Patches
 from . import overflow, passes
 
 OPTIONS = ("num_stages", "num_warps", "num_ctas", "maxnreg", "waves_per_eu", "matrix_instr_nonkdim", "kpack")
 NO_BUFFER_OPS = "no-buffer-ops"
+ZEROED_OUTPUTS, ZEROED_BUT = "zeroed-outputs", "zeroed-outputs-but"
 COMPILING = (*OPTIONS, "ptxas", "llvm", "int64", NO_BUFFER_OPS, passes.KNOB)
 """What changes the kernels."""
 _LEVEL = re.compile(r"(?:-O|--opt-level[ =])([0-9])")
@@ -231,6 +235,7 @@ class TurnedKnobs:
 
     def _run(self, original: Callable[..., Any]) -> Callable[..., Any]:
         serial, wide = "serial" in self.knobs, "int64" in self.knobs
+        zeroed = next((name for name in (ZEROED_OUTPUTS, ZEROED_BUT) if name in self.knobs), "")
 
         def run(fn: Any, *args: Any, **kwargs: Any) -> Any:
             self._forget()
@@ -247,6 +252,13 @@ class TurnedKnobs:
                     self.pending.options.add(name)
                     if name in getattr(fn, "arg_names", ()):
                         self.pending.parameters.add(name)
+            if zeroed and not kwargs.get("warmup") and getattr(fn, "__name__", "") != self.knobs[zeroed]:
+                kernel = original(fn, *args, **{**kwargs, "warmup": True})
+                self.launched[zeroed] += 1
+                touched = touched_arguments(kernel, {**dict(zip(fn.arg_names, args)), **kwargs})
+                for value in touched.written if touched is not None else ():
+                    getattr(value, "base", value).detach().zero_()
+                return kernel
             if not serial or kwargs.get("warmup"):
                 return original(fn, *args, **kwargs)
             _wait()

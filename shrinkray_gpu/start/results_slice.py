@@ -1,0 +1,59 @@
+"""A fault that hangs on what kernels compute: an index that one wrote, and the host or another kernel takes.
+
+A shorter list, or a number that nobody computed, ends in the same words. So all stays that the value hangs on: what the
+host does to make it, its launches, and the kernels themselves, since the mistake may be in any of these.
+"""
+
+from __future__ import annotations
+
+import ast
+
+from shrinkray_gpu.runner.run import Run
+from shrinkray_gpu.start.argument_slice import arguments_named, function, marked, slice_of, with_kernels
+from shrinkray_gpu.start.behind_fault import behind_fault, own_lines, way_to
+from shrinkray_gpu.start.host_code import HostCode, is_kernel, names, parameters
+from shrinkray_gpu.start.slicing import HEADS, Slice, Slicer, everything
+
+
+def with_results_kept(text: str, run: Run) -> str:
+    """The program's text, with marks at what the statement hangs on that fails in this run; empty where nobody knows
+    which that is, or it hangs on no kernel of the text's."""
+    tree = ast.parse(text)
+    line = next(reversed([*own_lines(run)]), None)
+    failing = way_to(tree, line)[-1] if line is not None else None
+    code = HostCode(tree)
+    if not isinstance(failing, ast.stmt) or failing not in code.scope:
+        return ""
+    values = [each for each in ast.iter_child_nodes(failing) if isinstance(each, ast.expr)]
+    found = Slicer(code).behind([failing], values)
+    found = with_kernels(tree, everything(code) if found.is_open else found, "")
+    if not _kernels_of(tree, found):
+        return ""
+    if isinstance(failing, HEADS):
+        found = found._replace(heads=[*found.heads, failing])
+    else:
+        found = found._replace(statements=[*found.statements, failing])
+    return marked(text, found.without(behind_fault(tree, run)))
+
+
+def with_inputs_kept(text: str, run: Run, kernel: str) -> str:
+    """The program's text, with marks at what the tensors hang on that launches of this kernel get in this run; empty
+    where the text has no such kernel, or no other one of it writes them."""
+    launches = [launch for launch in run.launches if launch.kernel == kernel]
+    tree = ast.parse(text)
+    launched = function(tree, kernel)
+    if launched is None or not launches:
+        return ""
+    wanted = [name for name, described in zip(parameters(launched), launches[0].args) if "[" in described]
+    named = arguments_named(text, kernel, wanted)
+    tree = ast.parse(named)
+    found = with_kernels(tree, slice_of(tree, kernel, wanted, first=len(launches) == 1), kernel)
+    if not _kernels_of(tree, found) - {kernel}:
+        return ""
+    return marked(named, found.without(behind_fault(tree, run)) if named == text else found)
+
+
+def _kernels_of(tree: ast.Module, found: Slice) -> set[str]:
+    """The kernels that a slice names."""
+    kernels = {each.name for each in ast.walk(tree) if is_kernel(each)}
+    return {name for each in found.statements for name in names(each) if name in kernels}

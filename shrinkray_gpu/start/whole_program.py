@@ -1,0 +1,122 @@
+"""The program itself in the place of a launch: where the mistake is made before that, lifted it would be gone.
+
+What it hangs on is marked `# shrink: keep`, and stays.
+"""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import replace
+
+from shrinkray_gpu.lift.other_sizes import with_other_sizes
+from shrinkray_gpu.oracle import Fault, Oracle
+from shrinkray_gpu.oracle.cause_check import LaunchCauses, faulting_launch
+from shrinkray_gpu.oracle.same import SameFaultOracle
+from shrinkray_gpu.runner.knob_settings import parse_setting
+from shrinkray_gpu.runner.pool import Pool
+from shrinkray_gpu.runner.run import Run
+from shrinkray_gpu.same_fault.controls import RESULTS, inputs_zeroed
+from shrinkray_gpu.start.argument_slice import MARK, function
+from shrinkray_gpu.start.capture_runs import Runs
+from shrinkray_gpu.start.given import Say, Start, UserProgram
+from shrinkray_gpu.start.host_slice import made_by_host, with_slice_kept, with_waits
+from shrinkray_gpu.start.one_file import in_one_file
+from shrinkray_gpu.start.refused_slice import with_refused_kept
+from shrinkray_gpu.start.results_slice import with_inputs_kept, with_results_kept
+
+
+class WholeProgram:
+    """Asks whether it is to be reduced itself. `runs`: those of the program. Each method returns what to begin with, or
+    None where a launch will do, or nobody knows."""
+
+    def __init__(self, runs: Runs, say: Say) -> None:
+        self.runs, self.say = runs, say
+
+    @property
+    def given(self) -> UserProgram:
+        return self.runs.given
+
+    def keeping_what_host_makes(self, start: Start, oracle: Oracle, pool: Pool, seen: Run) -> Start | None:
+        """Where it makes what goes wrong in the launch of a kernel of its own. `seen`: its run on
+        the virtual GPU, which `pool` has."""
+        if not isinstance(oracle, SameFaultOracle) or not oracle.judge(seen).faults:
+            return None
+        made = made_by_host(LaunchCauses.of(seen), start.program.text)
+        if not made:
+            return None
+        told = f"not lifted: what goes wrong is made before the launch: {made}"
+        whole = in_one_file(replace(start, told=told), oracle, self.runs, self.say)
+        launch = faulting_launch(seen)
+        if launch is None or function(ast.parse(whole.program.text), launch.kernel) is None:
+            return None
+        marked = with_slice_kept(whole.program.text, seen)
+        text = with_waits(whole.program.text, seen)
+        waited = pool.cold(text)
+        less = with_slice_kept(text, waited) if oracle.judge(waited).faults else ""
+        if less and less.count(MARK) <= marked.count(MARK):
+            marked = less
+        again = pool.cold(marked)
+        causes = LaunchCauses.of(again)
+        if causes is None or not oracle.judge(again).faults:
+            return None
+        kept = replace(causes, kept=True)
+        if kept.difference(seen):  # another run has other values
+            first = replace(causes.causes[0], source="", operands=(), shape=())
+            kept = replace(kept, causes=(first, *causes.causes[1:]))
+        program = whole.program.with_text(marked)
+        return replace(whole, program=program, lifted=True, oracle=oracle.keeping(kept))
+
+    def keeping_what_kernels_make(self, start: Start, oracle: Oracle, run: Run) -> Start | None:
+        """Where its kernels decide whether a statement of Python's fails: it does not where what they write holds
+        zeros."""
+        fault = Fault.of(run)
+        if fault is None or fault.phase != "python" or not isinstance(oracle, SameFaultOracle) or oracle.comparison:
+            return None
+        if not run.launches or not with_results_kept(start.program.text, run):
+            return None
+        told = "not lifted: what fails hangs on what its kernels compute"
+        whole = in_one_file(replace(start, told=told), oracle, self.runs, self.say)
+        text, pool = whole.program.text, self.given.cold()
+        shown = run if text == start.program.text else pool.cold(text)
+        marked = with_results_kept(text, shown) if oracle.judge(shown).faults else ""
+        zeroed = pool.cold(text, way=parse_setting(RESULTS)) if marked else None
+        if zeroed is None or not ends_well(zeroed):
+            return None
+        if not self.runs.shows(oracle, pool.cold(marked)):
+            return None
+        return replace(whole, program=whole.program.with_text(marked), lifted=True)
+
+    def keeping_what_other_kernels_make(self, start: Start, oracle: Oracle, run: Run, kernel: str) -> Start | None:
+        """Where the launch of this kernel faults by what other kernels wrote: it does not where that holds zeros.
+        `run`: one of the program."""
+        if not with_inputs_kept(start.program.text, run, kernel):
+            return None
+        pool = self.given.cold()
+        zeroed = pool.cold(start.program.text, way=inputs_zeroed(kernel))
+        if not ends_well(zeroed):
+            return None
+        told = f"not lifted: what goes wrong in {kernel} hangs on what other kernels write"
+        whole = in_one_file(replace(start, told=told), oracle, self.runs, self.say)
+        marked = with_inputs_kept(whole.program.text, run, kernel)
+        if not marked or not self.runs.shows(oracle, pool.cold(marked)):
+            return None
+        return replace(whole, program=whole.program.with_text(marked), lifted=True)
+
+    def keeping_what_is_refused(self, start: Start, oracle: Oracle, run: Run) -> Start | None:
+        """Where Triton's front end refuses what that computes for a kernel of its own. What is only
+        compiled is asked with other numbers first: refused alike, it does not hang on these."""
+        if not with_refused_kept(start.program.text, run):
+            return None
+        other = with_other_sizes(run)
+        if other is not None and self.runs.shows(oracle, self.given.alone.cold().cold(other)):
+            return None
+        told = "not lifted: what the compiler refuses hangs on what the host computes"
+        whole = in_one_file(replace(start, told=told), oracle, self.runs, self.say)
+        marked = with_refused_kept(whole.program.text, run)
+        if not marked or not self.runs.shows(oracle, self.given.cold().cold(marked)):
+            return None
+        return replace(whole, program=whole.program.with_text(marked), lifted=True)
+
+
+def ends_well(run: Run) -> bool:
+    return not (run.trouble or run.timed_out or run.children) and Fault.of(run) is None
