@@ -75,6 +75,10 @@ class CuReduction:
         place = os.path.relpath(output)
         click.echo(f"reduced: {self.file} from {lines} lines to {fewer}, {tokens} tokens to {left}\n\n{result.text}")
         click.echo(f"  fault: {result.fault}")
+        if result.fault.sight is not None:
+            click.echo(f"  same fault: compute-sanitizer sees first, of the original and of this: {result.fault.sight}")
+        elif result.fault.unseen:
+            click.echo(f"  same fault: by the exit code and the last words alone ({result.fault.unseen})")
         click.echo(f"  {result.tries} tries in {result.seconds:.1f} s; seen again in a fresh process")
         if result.ended != "done":
             click.echo(f"  the search ended early: {result.ended}")

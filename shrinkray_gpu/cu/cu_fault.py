@@ -10,9 +10,12 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from shrinkray_gpu.cu.device_sight import DeviceSight
+from shrinkray_gpu.cu.made_up import Numbers, numbers_of
 from shrinkray_gpu.cu.nvcc_trial import CuOutcome, HostedLaunch
 from shrinkray_gpu.cu.nvcc_words import NvccMessage, SaidMessage, loose
 from shrinkray_gpu.cu.options import AskedWords
+from shrinkray_gpu.device import error_table
 from shrinkray_gpu.oracle.build_failure import UNSOUND
 from shrinkray_gpu.oracle.verdict import Verdict, lacks, shows, unclear
 from shrinkray_gpu.reduction.native.native_tree import Node, Tree, parse
@@ -47,10 +50,16 @@ class CuFault:
     ending: str = ""
     """How a run ends that shows it; empty where nvcc does."""
     last_words: str = ""
-    """What it says last to stderr, but for numbers."""
+    """What it says last to stderr, but for numbers; where compute-sanitizer saw the fault, the driver's words in it."""
     refused: frozenset[HostedLaunch] = frozenset()
     """Launches that the runtime of our own refuses."""
     asked: tuple[AskedWords, ...] = ()
+    sight: DeviceSight | None = None
+    """What compute-sanitizer saw first of a kernel."""
+    unseen: str = ""
+    """Of a fault on a device: why nothing was seen."""
+    numbers: Numbers | None = None
+    """Of a fault on a device: what stands as a number in the original, where a program could compute it."""
 
     def __str__(self) -> str:
         if self.wanted:
@@ -93,17 +102,31 @@ class CuFault:
             return lacks(f"no {next(iter(self.kernels - made), 'kernel')} is launched")
         return shows(str(self))
 
-    def _run_verdict(self, outcome: CuOutcome) -> Verdict:
+    def made_up(self, text: str) -> str:
+        """What the text makes up that the original computes; empty where it makes up nothing."""
+        return numbers_of(parse(text)).added(self.numbers) if self.numbers is not None else ""
+
+    def is_shown(self, outcome: CuOutcome) -> bool:
+        """Whether a run ends as it should, so that it is worth a look by compute-sanitizer."""
+        return self.sight is not None and self._run_verdict(outcome, sighted=False).faults
+
+    def _run_verdict(self, outcome: CuOutcome, *, sighted: bool = True) -> Verdict:
         run = outcome.run
         if run is None or ending(run) != self.ending:
             return lacks(f"the program {ending(run) if run else 'was not run'}")
-        if self.last_words and last_words(run) != self.last_words:
-            return lacks(f"it says {last_words(run) or 'nothing'}")
+        said = last_words(run)
+        if self.last_words and said != self.last_words and (self.sight is None or self.last_words not in said):
+            return lacks(f"it says {said or 'nothing'}")
         if missing := [each.spec for each in self.asked if not each.pattern.search(run.stdout + run.stderr)]:
             return lacks(f"it does not say {missing[0]}")
         refused = {each for each in outcome.launches if each.error}
         if self.refused and not refused or refused - self.refused:
             return lacks("other launches are refused")
+        if sighted and self.sight is not None:
+            if outcome.blind:
+                return unclear(outcome.blind)
+            if drift := self.sight.drift(outcome.sight):
+                return lacks(drift)
         return shows(str(self))
 
 
@@ -158,9 +181,12 @@ def run_fault(text: str, outcome: CuOutcome, asked: Sequence[AskedWords], *, hos
         unsound=frozenset(UNSOUND.keys() & {each.number for each in outcome.messages}),
         launches=bool(launched_by_main(parse(text))),
         ending=ending(run),
-        last_words=last_words(run),
+        last_words=_driver_words(last_words(run)) if outcome.sight else last_words(run),
         refused=refused,
         asked=tuple(asked),
+        sight=outcome.sight,
+        unseen="" if hosted or outcome.sight else outcome.blind or "compute-sanitizer sees no access that is wrong",
+        numbers=None if hosted else numbers_of(parse(text)),
     )
 
 
@@ -173,9 +199,20 @@ def ending(run: Run) -> str:
     return f"ends with {run.exit}" if run.exit else "ends well"
 
 
+def ends_badly(outcome: CuOutcome) -> bool:
+    """Whether the program ran to an end that is worth a look by compute-sanitizer."""
+    return outcome.run is not None and ending(outcome.run) not in ("ends well", "does not end")
+
+
 def last_words(run: Run) -> str:
     line = next((line for line in reversed(run.stderr.splitlines()) if line.strip()), "")
     return loose(line)
+
+
+def _driver_words(said: str) -> str:
+    """The words of the error that ended the context, else all that was said."""
+    known = (error_table.by_code(code) for code in sorted(error_table.CODES))
+    return next((each.text for each in known if each.sticky and each.text in said), said)
 
 
 def launched_by_main(tree: Tree) -> frozenset[str]:

@@ -10,12 +10,15 @@ import os
 import re
 import sys
 import tempfile
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
+from shrinkray_gpu.cu.device_sight import DeviceSight, first_sight
 from shrinkray_gpu.cu.nvcc_words import SaidMessage, messages
+from shrinkray_gpu.device import sanitizer_records
 from shrinkray_gpu.errors import UsageError
+from shrinkray_gpu.runner.fence import OPENED
 from shrinkray_gpu.runner.inside.cuda_cpp import host_code
 from shrinkray_gpu.runner.inside.cuda_cpp.nvcc import was_killed
 from shrinkray_gpu.runner.lanes import Setup
@@ -55,6 +58,16 @@ class CuOutcome:
     seconds: float = 0.0
     trouble: str = ""
     """Why the try tells nothing; empty where it does."""
+    sight: DeviceSight | None = None
+    """What compute-sanitizer saw first of a kernel, where it was asked."""
+    blind: str = ""
+    """Why it was not asked, or said nothing at all."""
+
+
+Question = Callable[[CuOutcome], bool]
+SLOWER = 4.0
+"""How much longer than a plain run one under compute-sanitizer may take, beside what it takes to start."""
+STARTING = 30.0
 
 
 class NvccTrial:
@@ -74,18 +87,22 @@ class NvccTrial:
     ) -> None:
         """`hosted`: programs run against the runtime that launches nothing. Raises UsageError where that cannot be
         made."""
+        self.sanitizer = None if hosted else sanitizer_records.find(sys.executable, environment)
         self.nvcc, self.flags, self.name, self.folder = str(nvcc), tuple(flags), name, folder
         self.environment, self.argv, self.cwd = dict(environment), tuple(argv), cwd
         self.runtime = host_code.runtime(str(folder), self.nvcc) if hosted else None
         if hosted and self.runtime is None:
             raise UsageError("no runtime for a program without a GPU can be built here: install a C compiler (cc)")
 
-    def build(self, text: str, stage: str, seconds: float) -> CuOutcome:
-        """Build it up to a stage, and run it if that is the last."""
+    def build(
+        self, text: str, stage: str, seconds: float, examine: Question = lambda outcome: False
+    ) -> CuOutcome:
+        """Build it up to a stage, and run it if that is the last; once more under compute-sanitizer, if `examine` says
+        so of what came of it."""
         with tempfile.TemporaryDirectory(dir=self.folder, ignore_cleanup_errors=True) as place:
-            return self._built(Path(place), text, stage, seconds)
+            return self._built(Path(place), text, stage, seconds, examine)
 
-    def _built(self, place: Path, text: str, stage: str, seconds: float) -> CuOutcome:
+    def _built(self, place: Path, text: str, stage: str, seconds: float, examine: Question) -> CuOutcome:
         source = place / self.name
         source.write_text(text, encoding="utf-8")
         ptx = place / "kernel.ptx"
@@ -111,13 +128,14 @@ class NvccTrial:
         setup = Setup(
             python=sys.executable, environment={}, imports=(), own=(str(place),), scratch=str(place), confine=True
         )
+        environment = {**self.environment, "TMPDIR": str(place), "SHRINK_LAUNCHES": str(told)}
         run = run_words(
             [*fence(sys.executable, setup), str(program), *self.argv],
-            environment={**self.environment, "TMPDIR": str(place), "SHRINK_LAUNCHES": str(told)},
+            environment=environment,
             cwd=self.cwd,
             seconds=seconds,
         )
-        return CuOutcome(
+        outcome = CuOutcome(
             done.said,
             False,
             done.messages,
@@ -126,6 +144,27 @@ class NvccTrial:
             done.seconds + run.seconds,
             run.trouble,
         )
+        return self._examined(outcome, program, setup, environment) if examine(outcome) else outcome
+
+    def _examined(
+        self, outcome: CuOutcome, program: Path, setup: Setup, environment: Mapping[str, str]
+    ) -> CuOutcome:
+        assert outcome.run is not None
+        if self.sanitizer is None:
+            return replace(outcome, blind="no compute-sanitizer on this machine")
+        words = [*sanitizer_records.prefix(self.sanitizer, "memcheck"), str(program), *self.argv]
+        run = run_words(
+            [*fence(sys.executable, replace(setup, left_open=OPENED), "/tmp"), *words],
+            environment=environment,
+            cwd=self.cwd,
+            seconds=SLOWER * outcome.run.seconds + STARTING,
+            kept=None,
+        )
+        if not sanitizer_records.ran(run.stdout) or run.timed_out:
+            why = "did not end" if run.timed_out else (run.stdout + run.stderr).strip()[-200:] or "it said nothing"
+            return replace(outcome, blind=f"compute-sanitizer did not run: {why}")
+        records = sanitizer_records.records(run.stdout, "memcheck")
+        return replace(outcome, sight=first_sight(records), seconds=outcome.seconds + run.seconds)
 
     def _nvcc(
         self, place: Path, words: Sequence[str], seconds: float, ptx: Path | None = None, *, linked: bool = False

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from shrinkray_gpu.cu.cu_fault import CuFault, build_fault, ending, last_words, run_fault
+from shrinkray_gpu.cu.cu_fault import CuFault, build_fault, ending, ends_badly, last_words, run_fault
 from shrinkray_gpu.cu.cu_file import CuFile, read_cu
 from shrinkray_gpu.cu.cu_program import CUDA_PASSES, program_of, text_of
 from shrinkray_gpu.cu.cu_result import head_of
@@ -20,7 +20,7 @@ from shrinkray_gpu.cu.nvcc_trial import LIMIT, STAGES, CuOutcome, NvccTrial
 from shrinkray_gpu.cu.options import CuOptions
 from shrinkray_gpu.device import gpus
 from shrinkray_gpu.errors import NotReproduced, UsageError
-from shrinkray_gpu.oracle.verdict import Verdict
+from shrinkray_gpu.oracle.verdict import Verdict, lacks
 from shrinkray_gpu.passes.cuda.cuda_layout import tidy
 from shrinkray_gpu.reduction.course import Course
 from shrinkray_gpu.reduction.engine import reduce_program
@@ -98,7 +98,10 @@ class NvccTest:
         return {}
 
     def verdict(self, text: str) -> Verdict:
-        found = self.fault.verdict(text, self.trial.build(text, self.fault.stage, self.seconds))
+        if added := self.fault.made_up(text):
+            return lacks(added)
+        outcome = self.trial.build(text, self.fault.stage, self.seconds, self.fault.is_shown)
+        found = self.fault.verdict(text, outcome)
         if not (found.faults and self.fault.runs):
             return found
         host = host_side(text)
@@ -225,7 +228,7 @@ def first_fault(text: str, trial: NvccTrial, options: CuOptions, path: Path, *, 
     limit = options.seconds or LIMIT
     outcome: CuOutcome | None = None
     for stage in STAGES:
-        outcome = trial.build(text, stage, limit)
+        outcome = trial.build(text, stage, limit, lambda each: not hosted and ends_badly(each))
         if trial.is_for_several(outcome):
             continue
         if outcome.trouble and not (outcome.run and outcome.run.timed_out):
