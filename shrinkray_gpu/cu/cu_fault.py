@@ -40,7 +40,7 @@ class CuFault:
     unsound: frozenset[str] = frozenset()
     """Numbers of the warnings that the original has, of those that a candidate may not add."""
     kernels: frozenset[str] = frozenset()
-    """Those of the functions that the messages tell of which `main` launches."""
+    """Those of the functions that the messages, or compute-sanitizer, tell of which `main` launches."""
     idle: frozenset[str] | None = None
     """Where a message tells of no function: the kernels that `main` launches not, to which a candidate adds none."""
     launches: bool = False
@@ -103,8 +103,12 @@ class CuFault:
         return shows(str(self))
 
     def made_up(self, text: str) -> str:
-        """What the text makes up that the original computes; empty where it makes up nothing."""
-        return numbers_of(parse(text)).added(self.numbers) if self.numbers is not None else ""
+        """Why the text need not be built: it makes up what the original computes, or launches the kernel no more that
+        an access was seen in. Empty where it must be."""
+        tree = parse(text)
+        if self.kernels and not self.kernels <= launched_by_main(tree):
+            return f"main launches no {next(iter(self.kernels))}"
+        return numbers_of(tree).added(self.numbers) if self.numbers is not None else ""
 
     def is_shown(self, outcome: CuOutcome) -> bool:
         """Whether a run ends as it should, so that it is worth a look by compute-sanitizer."""
@@ -175,11 +179,13 @@ def run_fault(text: str, outcome: CuOutcome, asked: Sequence[AskedWords], *, hos
         return None
     if not all(each.pattern.search(run.stdout + run.stderr) for each in asked):
         return None
+    launched = launched_by_main(parse(text))
     return CuFault(
         "program",
         False,
+        kernels=frozenset([outcome.sight.kernel]) & launched if outcome.sight else frozenset(),
         unsound=frozenset(UNSOUND.keys() & {each.number for each in outcome.messages}),
-        launches=bool(launched_by_main(parse(text))),
+        launches=bool(launched),
         ending=ending(run),
         last_words=_driver_words(last_words(run)) if outcome.sight else last_words(run),
         refused=refused,
