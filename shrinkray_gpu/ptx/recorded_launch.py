@@ -7,7 +7,7 @@ launch. What a record does not hold (a cluster, a cooperative grid, an argument 
 from __future__ import annotations
 
 from shrinkray_gpu.ptx.launcher import NoLauncher, script
-from shrinkray_gpu.runner.launch_recorder import Memory, Parameter, RecordedLaunch
+from shrinkray_gpu.runner.launch_recorder import DeviceMemory, Parameter, RecordedLaunch
 
 
 def recorded_launcher(launch: RecordedLaunch) -> str:
@@ -33,7 +33,7 @@ def unread(launch: RecordedLaunch) -> int:
     return sum(not each.fill and not each.file and each.size > 0 for each in launch.memory)
 
 
-def _memory(memory: Memory) -> str:
+def _memory(memory: DeviceMemory) -> str:
     return repr((memory.size, memory.file or memory.fill.hex()))
 
 

@@ -44,7 +44,7 @@ class Parameter:
 
 
 @dataclass(frozen=True)
-class Memory:
+class DeviceMemory:
     """An allocation that an argument points into."""
 
     size: int
@@ -69,7 +69,7 @@ class RecordedLaunch:
     block: tuple[int, int, int]
     shared: int
     parameters: tuple[Parameter, ...]
-    memory: tuple[Memory, ...]
+    memory: tuple[DeviceMemory, ...]
     status: int | None
     """Of the launch itself, then of the device when it was done; None where the record breaks off."""
 
@@ -131,7 +131,7 @@ def _read(data: bytes, name: str) -> Iterator[RecordedLaunch]:
                 each["shared"],
                 tuple(map(_parameter, each["parameters"])),
                 tuple(
-                    Memory(one["bytes"], bytes.fromhex(one.get("fill", "")), one.get("file", ""))
+                    DeviceMemory(one["bytes"], bytes.fromhex(one.get("fill", "")), one.get("file", ""))
                     for one in each["memory"]
                 ),
                 ends.get(each["launch"]),

@@ -13,10 +13,11 @@ from pathlib import Path
 
 import pytest
 
+from shrinkray_gpu.cli.main import main
 from shrinkray_gpu.ptx.launcher import NoLauncher
 from shrinkray_gpu.ptx.recorded_launch import recorded_launcher, unread
 from shrinkray_gpu.runner import launch_recorder
-from shrinkray_gpu.runner.launch_recorder import Memory, Pointer, RecordedLaunch
+from shrinkray_gpu.runner.launch_recorder import DeviceMemory, Pointer, RecordedLaunch
 
 HERE = Path(__file__).parent
 
@@ -57,7 +58,7 @@ def test_every_way_to_the_driver_is_recorded(folder: Path, tmp_path: Path, way: 
     assert first.parameters[0].pointers == (Pointer(0, 0, 8),) and second.parameters[0].pointers == (Pointer(0, 0, 0),)
     assert second.parameters[1].data == b"\5\0\0\0" and second.parameters[2].pointers == (Pointer(0, 1, 4),)
     floats, numbers = second.memory
-    assert numbers == Memory(16, fill=b"\3\0\0\0" * 4) and floats.size == 256
+    assert numbers == DeviceMemory(16, fill=b"\3\0\0\0" * 4) and floats.size == 256
     assert (tmp_path / "out" / floats.file).read_bytes()[8:12] == b"\0\0\x10\x41"  # 9: the first launch has run
     assert not (tmp_path / "out" / first.memory[0].file).exists()
     assert (tmp_path / "out" / first.image).read_text() == ".version 8.0 // PTX"
@@ -87,7 +88,7 @@ def test_the_contents_of_another_launch_are_kept_if_asked_for(folder: Path, tmp_
 
 
 def test_what_a_record_does_not_hold_has_no_script() -> None:
-    launch = RecordedLaunch(0, "1", "k", "plain", "a.ptx", (1, 1, 1), (1, 1, 1), 0, (), (Memory(8),), 0)
+    launch = RecordedLaunch(0, "1", "k", "plain", "a.ptx", (1, 1, 1), (1, 1, 1), 0, (), (DeviceMemory(8),), 0)
     assert unread(launch) == 1 and re.search(r"MEMORY.*\(\n    \(8, ''\),\n\)", recorded_launcher(launch))
     for worse in (replace(launch, how="cooperative"), replace(launch, image=""), replace(launch, how="attributes")):
         with pytest.raises(NoLauncher):
@@ -97,3 +98,29 @@ def test_what_a_record_does_not_hold_has_no_script() -> None:
 def test_a_line_that_breaks_off_is_left_out(tmp_path: Path) -> None:
     (tmp_path / "launches.7.jsonl").write_text('{"event": "module", "module": 0, "file": "m"}\n{"event": "lau')
     assert launch_recorder.read(tmp_path) == ()
+
+
+def test_the_command_lists_the_launches_and_makes_the_one_that_failed_alone(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("LD_LIBRARY_PATH", str(folder))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(folder))
+
+    def shrink(*words: str) -> tuple[int, str]:
+        try:
+            main(["launches", *words])
+            code = 0
+        except SystemExit as ended:
+            code = int(ended.code or 0)
+        said = capsys.readouterr()
+        return code, said.out + said.err
+
+    code, said = shrink("--", str(folder / "PROC"))
+    assert code == 0 and "launch 0: fill on 2 x 1 x 1 of 64 x 1 x 1, memory 256, 16: ended well\n" in said
+    assert "launch_1.py says: cuCtxSynchronize: CUDA_ERROR_ILLEGAL_ADDRESS (700)\n" in said
+    code, said = shrink("--launch", "0", "--", str(folder / "PROC"))
+    assert code == 0 and "launch_0.py says: no error\n" in said
+    assert shrink("--", "true")[0] == 3
+    assert shrink()[0] == shrink("-o", "/", "--", "true")[0] == 2
+    assert shrink("--launch", "2", "--", str(folder / "PROC"))[0] == 2
