@@ -77,6 +77,8 @@ class CuReduction:
         click.echo(f"  fault: {result.fault}")
         if result.fault.sight is not None:
             click.echo(f"  same fault: compute-sanitizer sees first, of the original and of this: {result.fault.sight}")
+            if result.fault.room is not None:
+                click.echo(f"  control: with {result.fault.room} it sees nothing wrong, in either")
         elif result.fault.unseen:
             click.echo(f"  same fault: by the exit code and the last words alone ({result.fault.unseen})")
         click.echo(f"  {result.tries} tries in {result.seconds:.1f} s; seen again in a fresh process")

@@ -7,7 +7,7 @@ launched, one must be: by the text of `main` if nothing can be run, else by the 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from shrinkray_gpu.cu.device_sight import DeviceSight
@@ -19,6 +19,7 @@ from shrinkray_gpu.device import error_table
 from shrinkray_gpu.oracle.build_failure import UNSOUND
 from shrinkray_gpu.oracle.verdict import Verdict, lacks, shows, unclear
 from shrinkray_gpu.reduction.native.native_tree import Node, Tree, parse
+from shrinkray_gpu.runner.launch_recorder import Room
 from shrinkray_gpu.runner.run import Run
 from shrinkray_gpu.source.cuda import declared_names, is_inside, items_of, words
 
@@ -56,6 +57,8 @@ class CuFault:
     asked: tuple[AskedWords, ...] = ()
     sight: DeviceSight | None = None
     """What compute-sanitizer saw first of a kernel."""
+    room: Room | None = None
+    """The control after which it sees nothing."""
     unseen: str = ""
     """Of a fault on a device: why nothing was seen."""
     numbers: Numbers | None = None
@@ -110,9 +113,11 @@ class CuFault:
             return f"main launches no {next(iter(self.kernels))}"
         return numbers_of(tree).added(self.numbers) if self.numbers is not None else ""
 
-    def is_shown(self, outcome: CuOutcome) -> bool:
-        """Whether a run ends as it should, so that it is worth a look by compute-sanitizer."""
-        return self.sight is not None and self._run_verdict(outcome, sighted=False).faults
+    def look(self, outcome: CuOutcome) -> Callable[[DeviceSight], Sequence[Room]] | None:
+        """Whether a run ends as it should, so that it is worth a look by compute-sanitizer; and the control."""
+        if self.sight is None or not self._run_verdict(outcome, sighted=False).faults:
+            return None
+        return lambda sight: (self.room,) if self.room is not None and sight == self.sight else ()
 
     def _run_verdict(self, outcome: CuOutcome, *, sighted: bool = True) -> Verdict:
         run = outcome.run
@@ -131,6 +136,8 @@ class CuFault:
                 return unclear(outcome.blind)
             if drift := self.sight.drift(outcome.sight):
                 return lacks(drift)
+            if self.room is not None and outcome.room != self.room:
+                return lacks(f"with {self.room} compute-sanitizer still sees an access that is wrong")
         return shows(str(self))
 
 
@@ -191,6 +198,7 @@ def run_fault(text: str, outcome: CuOutcome, asked: Sequence[AskedWords], *, hos
         refused=refused,
         asked=tuple(asked),
         sight=outcome.sight,
+        room=outcome.room,
         unseen="" if hosted or outcome.sight else outcome.blind or "compute-sanitizer sees no access that is wrong",
         numbers=None if hosted else numbers_of(parse(text)),
     )
@@ -205,9 +213,10 @@ def ending(run: Run) -> str:
     return f"ends with {run.exit}" if run.exit else "ends well"
 
 
-def ends_badly(outcome: CuOutcome) -> bool:
-    """Whether the program ran to an end that is worth a look by compute-sanitizer."""
-    return outcome.run is not None and ending(outcome.run) not in ("ends well", "does not end")
+def first_look(outcome: CuOutcome) -> Callable[[DeviceSight], Sequence[Room]] | None:
+    """At the original: with each control, where the program ran to an end that is worth a look."""
+    badly = outcome.run is not None and ending(outcome.run) not in ("ends well", "does not end")
+    return DeviceSight.rooms if badly else None
 
 
 def last_words(run: Run) -> str:

@@ -6,7 +6,7 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from shrinkray_gpu.cu.cu_fault import build_fault, ending, ends_badly, run_fault
+from shrinkray_gpu.cu.cu_fault import build_fault, ending, first_look, run_fault
 from shrinkray_gpu.cu.cu_file import read_cu
 from shrinkray_gpu.cu.nvcc_trial import LIMIT, STAGES, NvccTrial
 from shrinkray_gpu.cu.options import CuOptions
@@ -46,9 +46,7 @@ def replay_cu(path: Path, options: CuOptions) -> ReplayedCu:
             cwd=options.cwd,
         )
         for stage in STAGES:
-            outcome = trial.build(
-                file.text, stage, options.seconds or LIMIT, lambda each: not hosted and ends_badly(each)
-            )
+            outcome = trial.build(file.text, stage, options.seconds or LIMIT, first_look)
             if trial.is_for_several(outcome):
                 continue
             if wanted and wanted <= {str(each.message) for each in outcome.messages}:

@@ -11,9 +11,12 @@ from dataclasses import dataclass
 
 from shrinkray_gpu.device.record import Record
 from shrinkray_gpu.runner.inside.cuda_cpp.host_code import plain_name
+from shrinkray_gpu.runner.launch_recorder import Room
 
 FAR = 1 << 32
 """Bytes from the nearest allocation. Null, and what an uninitialised pointer holds, are farther off on every GPU."""
+
+FACTORS = (2, 4, 8)
 
 
 @dataclass(frozen=True)
@@ -40,6 +43,14 @@ class DeviceSight:
         if found is None:
             return f"compute-sanitizer does not see {self}"
         return "" if found == self else f"compute-sanitizer sees {found}, and saw {self}"
+
+
+    def rooms(self) -> tuple[Room, ...]:
+        """The controls after which nothing may be wrong: where memory is too small for an access by some times."""
+        if self.misaligned or self.place not in ("", "after"):
+            return ()
+        kind = "shared" if "__shared__" in self.kind else "memory" if self.place else ""
+        return tuple(Room(kind, factor) for factor in FACTORS) if kind else ()
 
 
 def first_sight(records: Sequence[Record]) -> DeviceSight | None:

@@ -18,10 +18,12 @@ from shrinkray_gpu.cu.device_sight import DeviceSight, first_sight
 from shrinkray_gpu.cu.nvcc_words import SaidMessage, messages
 from shrinkray_gpu.device import sanitizer_records
 from shrinkray_gpu.errors import UsageError
+from shrinkray_gpu.runner import launch_recorder
 from shrinkray_gpu.runner.fence import OPENED
 from shrinkray_gpu.runner.inside.cuda_cpp import host_code
 from shrinkray_gpu.runner.inside.cuda_cpp.nvcc import was_killed
 from shrinkray_gpu.runner.lanes import Setup
+from shrinkray_gpu.runner.launch_recorder import Room
 from shrinkray_gpu.runner.plain import fence, run_words
 from shrinkray_gpu.runner.run import Run
 
@@ -62,9 +64,12 @@ class CuOutcome:
     """What compute-sanitizer saw first of a kernel, where it was asked."""
     blind: str = ""
     """Why it was not asked, or said nothing at all."""
+    room: Room | None = None
+    """The first of the controls that were asked for after which it sees nothing of a kernel."""
 
 
-Question = Callable[[CuOutcome], bool]
+Look = Callable[[CuOutcome], Callable[[DeviceSight], Sequence[Room]] | None]
+"""Whether compute-sanitizer is to look at such an outcome (None: no), and with which controls, by what it saw."""
 SLOWER = 4.0
 """How much longer than a plain run one under compute-sanitizer may take, beside what it takes to start."""
 STARTING = 30.0
@@ -94,15 +99,13 @@ class NvccTrial:
         if hosted and self.runtime is None:
             raise UsageError("no runtime for a program without a GPU can be built here: install a C compiler (cc)")
 
-    def build(
-        self, text: str, stage: str, seconds: float, examine: Question = lambda outcome: False
-    ) -> CuOutcome:
-        """Build it up to a stage, and run it if that is the last; once more under compute-sanitizer, if `examine` says
+    def build(self, text: str, stage: str, seconds: float, look: Look = lambda outcome: None) -> CuOutcome:
+        """Build it up to a stage, and run it if that is the last; once more under compute-sanitizer, if `look` says
         so of what came of it."""
         with tempfile.TemporaryDirectory(dir=self.folder, ignore_cleanup_errors=True) as place:
-            return self._built(Path(place), text, stage, seconds, examine)
+            return self._built(Path(place), text, stage, seconds, look)
 
-    def _built(self, place: Path, text: str, stage: str, seconds: float, examine: Question) -> CuOutcome:
+    def _built(self, place: Path, text: str, stage: str, seconds: float, look: Look) -> CuOutcome:
         source = place / self.name
         source.write_text(text, encoding="utf-8")
         ptx = place / "kernel.ptx"
@@ -144,27 +147,39 @@ class NvccTrial:
             done.seconds + run.seconds,
             run.trouble,
         )
-        return self._examined(outcome, program, setup, environment) if examine(outcome) else outcome
+        rooms = look(outcome)
+        return self._examined(outcome, program, setup, environment, rooms) if rooms is not None else outcome
 
     def _examined(
-        self, outcome: CuOutcome, program: Path, setup: Setup, environment: Mapping[str, str]
+        self,
+        outcome: CuOutcome,
+        program: Path,
+        setup: Setup,
+        environment: Mapping[str, str],
+        rooms: Callable[[DeviceSight], Sequence[Room]],
     ) -> CuOutcome:
         assert outcome.run is not None
         if self.sanitizer is None:
             return replace(outcome, blind="no compute-sanitizer on this machine")
+        limit = SLOWER * outcome.run.seconds + STARTING
         words = [*sanitizer_records.prefix(self.sanitizer, "memcheck"), str(program), *self.argv]
-        run = run_words(
-            [*fence(sys.executable, replace(setup, left_open=OPENED), "/tmp"), *words],
-            environment=environment,
-            cwd=self.cwd,
-            seconds=SLOWER * outcome.run.seconds + STARTING,
-            kept=None,
-        )
-        if not sanitizer_records.ran(run.stdout) or run.timed_out:
-            why = "did not end" if run.timed_out else (run.stdout + run.stderr).strip()[-200:] or "it said nothing"
-            return replace(outcome, blind=f"compute-sanitizer did not run: {why}")
-        records = sanitizer_records.records(run.stdout, "memcheck")
-        return replace(outcome, sight=first_sight(records), seconds=outcome.seconds + run.seconds)
+        command = [*fence(sys.executable, replace(setup, left_open=OPENED), "/tmp"), *words]
+
+        def seen(environment: Mapping[str, str]) -> tuple[DeviceSight | None, str]:
+            run = run_words(command, environment=environment, cwd=self.cwd, seconds=limit, kept=None)
+            if run.timed_out or not sanitizer_records.ran(run.stdout):
+                why = "did not end" if run.timed_out else (run.stdout + run.stderr).strip()[-200:] or "it said nothing"
+                return None, f"compute-sanitizer did not run: {why}"
+            return first_sight(sanitizer_records.records(run.stdout, "memcheck")), ""
+
+        sight, blind = seen(environment)
+        room = None
+        for each in rooms(sight) if sight is not None else ():
+            still, failed = seen(each.environment(environment, launch_recorder.library()))
+            if still is None and not failed:
+                room = each
+                break
+        return replace(outcome, sight=sight, blind=blind, room=room)
 
     def _nvcc(
         self, place: Path, words: Sequence[str], seconds: float, ptx: Path | None = None, *, linked: bool = False

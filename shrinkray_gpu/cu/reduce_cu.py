@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from shrinkray_gpu.cu.cu_fault import CuFault, build_fault, ending, ends_badly, last_words, run_fault
+from shrinkray_gpu.cu.cu_fault import CuFault, build_fault, ending, first_look, last_words, run_fault
 from shrinkray_gpu.cu.cu_file import CuFile, read_cu
 from shrinkray_gpu.cu.cu_program import CUDA_PASSES, program_of, text_of
 from shrinkray_gpu.cu.cu_result import head_of
@@ -100,7 +100,7 @@ class NvccTest:
     def verdict(self, text: str) -> Verdict:
         if added := self.fault.made_up(text):
             return lacks(added)
-        outcome = self.trial.build(text, self.fault.stage, self.seconds, self.fault.is_shown)
+        outcome = self.trial.build(text, self.fault.stage, self.seconds, self.fault.look)
         found = self.fault.verdict(text, outcome)
         if not (found.faults and self.fault.runs):
             return found
@@ -228,7 +228,7 @@ def first_fault(text: str, trial: NvccTrial, options: CuOptions, path: Path, *, 
     limit = options.seconds or LIMIT
     outcome: CuOutcome | None = None
     for stage in STAGES:
-        outcome = trial.build(text, stage, limit, lambda each: not hosted and ends_badly(each))
+        outcome = trial.build(text, stage, limit, first_look)
         if trial.is_for_several(outcome):
             continue
         if outcome.trouble and not (outcome.run and outcome.run.timed_out):

@@ -5,6 +5,9 @@
 // of modules, and the contents of the memory that the arguments point to: of a launch that fails, and of the one with the
 // number in SHRINK_RECORD_KEEP. After each launch the device is waited for, so that an error is that of its launch.
 // Compiled by launch_recorder.py.
+//
+// Room, for a control: with SHRINK_ROOM_MEMORY=4 each allocation is 4 times as large as asked for, and with
+// SHRINK_ROOM_SHARED=2 each launch has twice its dynamic shared memory.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <pthread.h>
@@ -26,6 +29,8 @@
 #define BUFFER_SIZE ((void*)2)
 #define FATBIN_WRAPPER 0x466243b1u
 #define FATBIN 0xba55ed50u
+#define UNASKED_SHARED 49152   // bytes of dynamic shared memory that a launch has without an attribute
+#define MAX_DYNAMIC_SHARED 8   // that attribute
 #define PER_THREAD 2  // a flag of cuGetProcAddress
 #define EXPORTED __attribute__((visibility("default")))
 
@@ -150,6 +155,52 @@ static void image(const void* handle, const void* data, const char* path) {
   fflush(lines);
 }
 
+// Room
+
+static size_t room(const char* name) {
+  const char* told = getenv(name);
+  return told && atoi(told) > 1 ? atoi(told) : 1;
+}
+
+#define MORE(size) ((size) * room("SHRINK_ROOM_MEMORY"))
+#define ALLOCATED(larger, plain)                                  \
+  if (!inside && room("SHRINK_ROOM_MEMORY") > 1) {                \
+    int status = larger;                                          \
+    if (!status) return status;                                   \
+  }                                                               \
+  return plain;
+
+EXPORTED int cuMemAlloc_v2(void* place, size_t size) {
+  ALLOCATED(CALL("cuMemAlloc_v2", place, MORE(size)), CALL("cuMemAlloc_v2", place, size))
+}
+EXPORTED int cuMemAllocManaged(void* place, size_t size, unsigned flags) {
+  ALLOCATED(CALL("cuMemAllocManaged", place, MORE(size), flags), CALL("cuMemAllocManaged", place, size, flags))
+}
+#define ALLOC_ASYNC(name)                                                                      \
+  EXPORTED int name(void* place, size_t size, void* stream) {                                  \
+    ALLOCATED(CALL(#name, place, MORE(size), stream), CALL(#name, place, size, stream))        \
+  }
+ALLOC_ASYNC(cuMemAllocAsync)
+ALLOC_ASYNC(cuMemAllocAsync_ptsz)
+#define ALLOC_POOL(name)                                                                             \
+  EXPORTED int name(void* place, size_t size, void* pool, void* stream) {                            \
+    ALLOCATED(CALL(#name, place, MORE(size), pool, stream), CALL(#name, place, size, pool, stream))  \
+  }
+ALLOC_POOL(cuMemAllocFromPoolAsync)
+ALLOC_POOL(cuMemAllocFromPoolAsync_ptsz)
+
+static unsigned more_shared(void* function, unsigned shared) {  // as much as asked for where there is no more
+  size_t more = shared * room("SHRINK_ROOM_SHARED");
+  if (inside || more == shared) return shared;
+  if (more <= UNASKED_SHARED) return more;
+  Handle* found = known(function);
+  int device = 0, refused;
+  CALL("cuCtxGetDevice", &device);
+  if (found && found->is_kernel) refused = CALL("cuKernelSetAttribute", MAX_DYNAMIC_SHARED, (int)more, function, device);
+  else refused = CALL("cuFuncSetAttribute", function, MAX_DYNAMIC_SHARED, (int)more);
+  return refused ? shared : more;
+}
+
 // Launches
 
 static int parameter_info(void* function, int is_kernel, int at, size_t* offset, size_t* size) {
@@ -272,18 +323,22 @@ static void ended(int number, int status, int memories) {
 #define LAUNCH(name)                                                                                 \
   EXPORTED int name(void* function, SIZES, void* stream, void** parameters, void** extra) {          \
     unsigned grid[3] = {gx, gy, gz}, block[3] = {bx, by, bz};                                        \
+    shared = more_shared(function, shared);                                                          \
     LAUNCHED("plain", grid, block, shared, stream,                                                   \
              CALL(#name, function, gx, gy, gz, bx, by, bz, shared, stream, parameters, extra))       \
   }
 #define COOPERATIVE(name)                                                                            \
   EXPORTED int name(void* function, SIZES, void* stream, void** parameters) {                        \
     unsigned grid[3] = {gx, gy, gz}, block[3] = {bx, by, bz};                                        \
+    shared = more_shared(function, shared);                                                          \
     void** extra = 0;                                                                                \
     LAUNCHED("cooperative", grid, block, shared, stream,                                             \
              CALL(#name, function, gx, gy, gz, bx, by, bz, shared, stream, parameters))              \
   }
 #define LAUNCH_EX(name)                                                                              \
-  EXPORTED int name(const Config* config, void* function, void** parameters, void** extra) {         \
+  EXPORTED int name(const Config* asked, void* function, void** parameters, void** extra) {          \
+    Config copy = *asked, *config = &copy;                                                           \
+    copy.shared = more_shared(function, asked->shared);                                              \
     LAUNCHED(config->count ? "attributes" : "plain", config->grid, config->block, config->shared,    \
              config->stream, CALL(#name, config, function, parameters, extra))                       \
   }
@@ -296,13 +351,13 @@ LAUNCH_EX(cuLaunchKernelEx_ptsz)
 
 // Modules, libraries and their kernels
 
-#define KEEPING(call, keep)                                        \
-  int status = call;                                               \
-  if (!status && !inside && record()) {                            \
-    pthread_mutex_lock(&turn);                                     \
-    keep;                                                          \
-    pthread_mutex_unlock(&turn);                                   \
-  }                                                                \
+#define KEEPING(call, keep)                                               \
+  int status = call;                                                      \
+  if (!status && !inside && (record() || getenv("SHRINK_ROOM_SHARED"))) { \
+    pthread_mutex_lock(&turn);                                            \
+    keep;                                                                 \
+    pthread_mutex_unlock(&turn);                                          \
+  }                                                                       \
   return status;
 
 EXPORTED int cuModuleLoad(void** module, const char* path) {
@@ -361,7 +416,8 @@ EXPORTED int cuGetProcAddress_v2(const char* name, void** found, int version, ui
 #define STREAMED(name) {#name, (void*)name, (void*)name##_ptsz}, {#name "_ptsz", (void*)name##_ptsz, 0}
 static const struct { const char* name; void* ours; void* per_thread; } ours[] = {
     STREAMED(cuLaunchKernel), STREAMED(cuLaunchKernelEx), STREAMED(cuLaunchCooperativeKernel),
-    OURS(cuModuleLoad), OURS(cuModuleLoadData), OURS(cuModuleLoadDataEx), OURS(cuModuleLoadFatBinary),
+    STREAMED(cuMemAllocAsync), STREAMED(cuMemAllocFromPoolAsync), OURS(cuMemAlloc_v2), OURS(cuMemAllocManaged),
+    {"cuMemAlloc", (void*)cuMemAlloc_v2, 0}, OURS(cuModuleLoad), OURS(cuModuleLoadData), OURS(cuModuleLoadDataEx), OURS(cuModuleLoadFatBinary),
     OURS(cuLibraryLoadData), OURS(cuLibraryLoadFromFile), OURS(cuModuleGetFunction), OURS(cuLibraryGetKernel),
     OURS(cuLibraryEnumerateKernels), OURS(cuLibraryGetModule), OURS(cuKernelGetFunction), OURS(cuGetProcAddress), OURS(cuGetProcAddress_v2), {0, 0, 0}};
 
@@ -388,7 +444,7 @@ EXPORTED int cuGetProcAddress_v2(const char* name, void** found, int version, ui
 
 EXPORTED void* dlsym(void* handle, const char* name) {
   if (name[0] == 'c' && name[1] == 'u') {
-    void* own = stand_in(name, 0);
+    void* own = strcmp(name, "cuMemAlloc") ? stand_in(name, 0) : 0;  // by this name, that of CUDA 2
     if (own && handle != RTLD_DEFAULT && handle != RTLD_NEXT) return finder()(handle, name) ? own : 0;
   }
   return finder()(handle, name);  // as a jump, so that RTLD_NEXT means what comes after the caller

@@ -101,9 +101,27 @@ def library(folder: Path | None = None) -> Path:
 def environment(given: Mapping[str, str], made: Path, folder: Path, keep: int | None = None) -> dict[str, str]:
     """For a program that is to be recorded in this folder. Contents are kept of the launch that fails, and of number
     `keep`."""
-    preloaded = " ".join(filter(None, [str(made), given.get("LD_PRELOAD", "")]))
     kept = {} if keep is None else {"SHRINK_RECORD_KEEP": str(keep)}
-    return {**given, "LD_PRELOAD": preloaded, "SHRINK_RECORD": str(folder), **kept}
+    return {**given, **_preloaded(given, made), "SHRINK_RECORD": str(folder), **kept}
+
+
+def _preloaded(given: Mapping[str, str], made: Path) -> dict[str, str]:
+    return {"LD_PRELOAD": " ".join(filter(None, [str(made), given.get("LD_PRELOAD", "")]))}
+
+
+@dataclass(frozen=True)
+class Room:
+    """A control: so many times the memory, or the shared memory of each launch, that the program asks for."""
+
+    kind: str
+    """`memory`, `shared`."""
+    factor: int
+
+    def __str__(self) -> str:
+        return f"{self.factor} times the {'shared memory' if self.kind == 'shared' else 'memory'}"
+
+    def environment(self, given: Mapping[str, str], made: Path) -> dict[str, str]:
+        return {**given, **_preloaded(given, made), f"SHRINK_ROOM_{self.kind.upper()}": str(self.factor)}
 
 
 def read(folder: Path) -> tuple[RecordedLaunch, ...]:

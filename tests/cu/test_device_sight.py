@@ -13,6 +13,7 @@ from shrinkray_gpu.cu.made_up import numbers_of
 from shrinkray_gpu.cu.nvcc_trial import CuOutcome
 from shrinkray_gpu.device import sanitizer_records
 from shrinkray_gpu.reduction.native.native_tree import parse
+from shrinkray_gpu.runner.launch_recorder import Room
 from shrinkray_gpu.runner.run import Run
 
 RECORD = """\
@@ -71,11 +72,29 @@ def test_a_record_tells_kernel_kind_size_and_side() -> None:
 def test_the_same_words_with_another_record_are_another_fault(old: str, new: str) -> None:
     assert old in RECORD
     same = CuOutcome("", False, (), RUN, sight=sight())
-    assert fault().is_shown(same) and fault().verdict(TEXT, same).faults
+    assert fault().look(same) is not None and fault().verdict(TEXT, same).faults
     verdict = fault().verdict(TEXT, replace(same, sight=sight(RECORD.replace(old, new))))
     assert verdict.is_known and not verdict.faults
     assert not fault().verdict(TEXT, replace(same, sight=None)).faults
     assert not fault().verdict(TEXT, replace(same, sight=None, blind="it did not run")).is_known
+
+
+def test_the_control_that_mends_the_original_mends_a_candidate() -> None:
+    """An allocation that is made smaller alone would fault for another reason: four times of it is too little still."""
+    assert [str(each) for each in sight().rooms()] == ["2 times the memory", "4 times the memory", "8 times the memory"]
+    shared = sight(RECORD.replace("global", "shared").replace("and is 1 bytes after", "in the window of"))
+    assert shared.rooms()[0] == Room("shared", 2)
+    far = RECORD.replace("1 bytes after", "139,000,000,000,000 bytes before")
+    assert not sight(far).rooms() and not sight(RECORD.replace("out of bounds", "misaligned")).rooms()
+    room = Room("memory", 4)
+    seen = CuOutcome("", False, (), RUN, sight=sight(), room=room)
+    found = run_fault(TEXT, seen, (), hosted=False)
+    assert found is not None and found.room == room and found.verdict(TEXT, seen).faults
+    look = found.look(seen)
+    assert look is not None and look(sight()) == (room,)
+    assert look(sight(RECORD.replace("write", "read"))) == ()
+    verdict = found.verdict(TEXT, replace(seen, room=None))
+    assert verdict.is_known and not verdict.faults
 
 
 def test_where_a_record_tells_the_fault_only_the_driver_s_words_stay() -> None:

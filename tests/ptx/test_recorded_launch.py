@@ -8,8 +8,10 @@ import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
+from types import MappingProxyType
 
 import pytest
 
@@ -17,7 +19,7 @@ from shrinkray_gpu.cli.main import main
 from shrinkray_gpu.ptx.launcher import NoLauncher
 from shrinkray_gpu.ptx.recorded_launch import recorded_launcher, unread
 from shrinkray_gpu.runner import launch_recorder
-from shrinkray_gpu.runner.launch_recorder import DeviceMemory, Pointer, RecordedLaunch
+from shrinkray_gpu.runner.launch_recorder import DeviceMemory, Pointer, RecordedLaunch, Room
 
 HERE = Path(__file__).parent
 
@@ -38,10 +40,12 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return made
 
 
-def record(folder: Path, place: Path, *command: str, keep: int | None = None) -> subprocess.CompletedProcess[str]:
+def record(
+    folder: Path, place: Path, *command: str, keep: int | None = None, more: Mapping[str, str] = MappingProxyType({})
+) -> subprocess.CompletedProcess[str]:
     place.mkdir(exist_ok=True)
     library = launch_recorder.library(folder)
-    given = {**os.environ, "LD_LIBRARY_PATH": str(folder)}
+    given = {**os.environ, "LD_LIBRARY_PATH": str(folder), **more}
     environment = launch_recorder.environment(given, library, place, keep)
     return subprocess.run(command, env=environment, capture_output=True, text=True)
 
@@ -85,6 +89,15 @@ def test_the_contents_of_another_launch_are_kept_if_asked_for(folder: Path, tmp_
     record(folder, tmp_path / "out", str(folder / "SYMBOL"), keep=0)
     first = launch_recorder.read(tmp_path / "out")[0]
     assert (tmp_path / "out" / first.memory[0].file).stat().st_size == 256
+
+
+@pytest.mark.parametrize("way", ["PROC", "SYMBOL", "LINKED"])
+def test_room_makes_memory_larger_than_the_program_asks_for(folder: Path, tmp_path: Path, way: str) -> None:
+    room = Room("memory", 4).environment(Room("shared", 2).environment({}, Path("none")), Path("none"))
+    environment = {name: value for name, value in room.items() if name != "LD_PRELOAD"}
+    assert record(folder, tmp_path / "out", str(folder / way), more=environment).returncode == 1
+    launch = launch_recorder.read(tmp_path / "out")[1]
+    assert [each.size for each in launch.memory] == [1024, 64] and launch.shared == 512
 
 
 def test_what_a_record_does_not_hold_has_no_script() -> None:
