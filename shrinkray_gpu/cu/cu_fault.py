@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from shrinkray_gpu.cu.constant_extents import beyond
 from shrinkray_gpu.cu.device_sight import DeviceSight
 from shrinkray_gpu.cu.made_up import Numbers, numbers_of
 from shrinkray_gpu.cu.nvcc_trial import CuOutcome, HostedLaunch
@@ -55,6 +56,8 @@ class CuFault:
     refused: frozenset[HostedLaunch] = frozenset()
     """Launches that the runtime of our own refuses."""
     asked: tuple[AskedWords, ...] = ()
+    beyond: frozenset[str] = frozenset()
+    """Accesses that leave an array by the original's own numbers."""
     sight: DeviceSight | None = None
     """What compute-sanitizer saw first of a kernel."""
     room: Room | None = None
@@ -105,13 +108,16 @@ class CuFault:
             return lacks(f"no {next(iter(self.kernels - made), 'kernel')} is launched")
         return shows(str(self))
 
-    def made_up(self, text: str) -> str:
-        """Why the text need not be built: it makes up what the original computes, or launches the kernel no more that
-        an access was seen in. Empty where it must be."""
+    def objection(self, text: str) -> str:
+        """Why the text need not be built: it makes up what the original computes, brings a second defect, or launches
+        the kernel no more that an access was seen in. Empty where it must be built."""
         tree = parse(text)
-        if self.kernels and not self.kernels <= launched_by_main(tree):
-            return f"main launches no {next(iter(self.kernels))}"
-        return numbers_of(tree).added(self.numbers) if self.numbers is not None else ""
+        if self.numbers is not None:
+            if missing := self.kernels - launched_by_main(tree):
+                return f"main launches no {next(iter(missing))}"
+            if added := numbers_of(tree).added(self.numbers):
+                return added
+        return next(iter(sorted(beyond(tree) - self.beyond)), "")
 
     def look(self, outcome: CuOutcome) -> Callable[[DeviceSight], Sequence[Room]] | None:
         """Whether a run ends as it should, so that it is worth a look by compute-sanitizer; and the control."""
@@ -172,6 +178,7 @@ def build_fault(text: str, outcome: CuOutcome, stage: str, asked: Sequence[Asked
         kernels_of(tree) - launched if not all(each.kernel for each in found) else None,
         bool(launched),
         asked=tuple(asked),
+        beyond=beyond(tree),
     )
 
 
@@ -186,7 +193,8 @@ def run_fault(text: str, outcome: CuOutcome, asked: Sequence[AskedWords], *, hos
         return None
     if not all(each.pattern.search(run.stdout + run.stderr) for each in asked):
         return None
-    launched = launched_by_main(parse(text))
+    tree = parse(text)
+    launched = launched_by_main(tree)
     return CuFault(
         "program",
         False,
@@ -200,7 +208,8 @@ def run_fault(text: str, outcome: CuOutcome, asked: Sequence[AskedWords], *, hos
         sight=outcome.sight,
         room=outcome.room,
         unseen="" if hosted or outcome.sight else outcome.blind or "compute-sanitizer sees no access that is wrong",
-        numbers=None if hosted else numbers_of(parse(text)),
+        numbers=None if hosted else numbers_of(tree),
+        beyond=beyond(tree),
     )
 
 

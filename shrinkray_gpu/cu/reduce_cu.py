@@ -98,8 +98,8 @@ class NvccTest:
         return {}
 
     def verdict(self, text: str) -> Verdict:
-        if added := self.fault.made_up(text):
-            return lacks(added)
+        if objection := self.fault.objection(text):
+            return lacks(objection)
         outcome = self.trial.build(text, self.fault.stage, self.seconds, self.fault.look)
         found = self.fault.verdict(text, outcome)
         if not (found.faults and self.fault.runs):

@@ -117,8 +117,8 @@ def test_where_a_record_tells_the_fault_only_the_driver_s_words_stay() -> None:
     ],
 )
 def test_what_was_computed_may_not_become_a_number(old: str, new: str) -> None:
-    assert old in TEXT and not fault().made_up(TEXT)
-    assert fault().made_up(TEXT.replace(old, new))
+    assert old in TEXT and not fault().objection(TEXT)
+    assert fault().objection(TEXT.replace(old, new))
 
 
 def test_numbers_that_the_program_had_may_stay_or_go() -> None:
