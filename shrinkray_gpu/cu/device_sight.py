@@ -16,7 +16,8 @@ from shrinkray_gpu.runner.launch_recorder import Room
 FAR = 1 << 32
 """Bytes from the nearest allocation. Null, and what an uninitialised pointer holds, are farther off on every GPU."""
 
-FACTORS = (2, 4, 8)
+FACTORS = (1, 2, 4, 8)
+"""Of memory. With the first one the record must still be there, or the control itself hides it."""
 
 
 @dataclass(frozen=True)
@@ -30,11 +31,12 @@ class DeviceSight:
     """Bytes of the access; 0 where the record does not say."""
     misaligned: bool
     place: str
-    """`after` or `before` the nearest allocation, `far` from all, or empty where the record does not say."""
+    """`near` an allocation, `far` from all, or empty where the record does not say. Which allocation is nearest, behind
+    it or before it, hangs on where others lie."""
 
     def __str__(self) -> str:
         of_size = f" of {self.size} bytes" if self.size else ""
-        where = {"after": ", behind an allocation", "before": ", before an allocation", "far": ", far from all memory"}
+        where = {"near": ", near an allocation", "far": ", far from all memory"}
         aligned = ", misaligned" if self.misaligned and "misaligned" not in self.kind.casefold() else ""
         return f"{self.kind}{of_size} in {self.kernel}{aligned}{where.get(self.place, '')}"
 
@@ -44,10 +46,9 @@ class DeviceSight:
             return f"compute-sanitizer does not see {self}"
         return "" if found == self else f"compute-sanitizer sees {found}, and saw {self}"
 
-
     def rooms(self) -> tuple[Room, ...]:
         """The controls after which nothing may be wrong: where memory is too small for an access by some times."""
-        if self.misaligned or self.place not in ("", "after"):
+        if self.misaligned or self.place == "far":
             return ()
         kind = "shared" if "__shared__" in self.kind else "memory" if self.place else ""
         return tuple(Room(kind, factor) for factor in FACTORS) if kind else ()
@@ -58,5 +59,5 @@ def first_sight(records: Sequence[Record]) -> DeviceSight | None:
     first = next((each for each in records if each.kernel), None)
     if first is None:
         return None
-    place = "" if first.misaligned else "far" if first.distance >= FAR else first.side
+    place = "" if first.misaligned or not first.distance else "far" if first.distance >= FAR else "near"
     return DeviceSight(plain_name(first.kernel), first.kind, first.size, first.misaligned, place)

@@ -93,6 +93,7 @@ class NvccTrial:
         """`hosted`: programs run against the runtime that launches nothing. Raises UsageError where that cannot be
         made."""
         self.sanitizer = None if hosted else sanitizer_records.find(sys.executable, environment)
+        self.recorder = _recorder() if self.sanitizer is not None else None
         self.nvcc, self.flags, self.name, self.folder = str(nvcc), tuple(flags), name, folder
         self.environment, self.argv, self.cwd = dict(environment), tuple(argv), cwd
         self.runtime = host_code.runtime(str(folder), self.nvcc) if hosted else None
@@ -174,10 +175,11 @@ class NvccTrial:
 
         sight, blind = seen(environment)
         room = None
-        for each in rooms(sight) if sight is not None else ():
-            still, failed = seen(each.environment(environment, launch_recorder.library()))
-            if still is None and not failed:
-                room = each
+        for each in rooms(sight) if sight is not None and self.recorder is not None else ():
+            assert self.recorder is not None
+            still, failed = seen(each.environment(environment, self.recorder))
+            if failed or still is None:
+                room = each if not failed and each.factor > 1 else None
                 break
         return replace(outcome, sight=sight, blind=blind, room=room)
 
@@ -208,6 +210,14 @@ class NvccTrial:
     def is_for_several(outcome: CuOutcome) -> bool:
         """Whether this stage makes nothing of flags for more than one architecture."""
         return bool(_SEVERAL.search(outcome.said))
+
+
+def _recorder() -> Path | None:
+    """The library that gives programs room; None where it cannot be made."""
+    try:
+        return launch_recorder.library()
+    except UsageError:
+        return None
 
 
 def _launches(told: Path) -> tuple[HostedLaunch, ...]:

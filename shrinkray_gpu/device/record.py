@@ -38,10 +38,6 @@ class Record:
     """Whether the address is not a multiple of what the access needs; else it is out of bounds."""
     distance: int = 0
     """In bytes, from the nearest allocation; 0 inside of one, or where it is not told."""
-    side: str = ""
-    """`after` or `before` that allocation; empty where the record does not say."""
-    nearest: int = 0
-    """Bytes of that allocation; 0 where it is not told."""
 
 
 def group_records(found: Sequence[Record]) -> tuple[tuple[Record, int], ...]:

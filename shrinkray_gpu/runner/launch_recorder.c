@@ -422,7 +422,7 @@ static const struct { const char* name; void* ours; void* per_thread; } ours[] =
     OURS(cuLibraryEnumerateKernels), OURS(cuLibraryGetModule), OURS(cuKernelGetFunction), OURS(cuGetProcAddress), OURS(cuGetProcAddress_v2), {0, 0, 0}};
 
 static void* stand_in(const char* name, int per_thread) {
-  for (int at = 0; ours[at].name; ++at)
+  for (int at = 0; name && ours[at].name; ++at)
     if (!strcmp(ours[at].name, name)) return per_thread && ours[at].per_thread ? ours[at].per_thread : ours[at].ours;
   return 0;
 }

@@ -21,7 +21,7 @@ _ACCESS = re.compile(r"\b(read|write|atomic|reduction)\b", re.IGNORECASE)
 _SIZE = re.compile(r"\bof size ([\d,]+)")
 _SPACE = re.compile(r"__(global|shared|local)__")
 _PLACE = re.compile(r"\bat (\S.*?)\+0x([0-9a-f]+)(?: in (.+?):(\d+))?(?=\s|$)", re.MULTILINE)
-_DISTANCE = re.compile(r"\bis ([\d,]+) bytes (after|before) the nearest allocation(?:.*? of size ([\d,]+))?")
+_DISTANCE = re.compile(r"\bis ([\d,]+) bytes (?:after|before) the nearest allocation")
 _WHO = re.compile(r"by thread (\([\d,]+\)) in block (\([\d,]+\))")
 _SUMMARY = re.compile(r"^========= (?:\w+ )?SUMMARY: .*", re.MULTILINE)
 
@@ -60,8 +60,6 @@ def record(text: str, tool: str) -> Record:
         device_text=about,
         misaligned="misaligned" in about.casefold(),
         distance=_number(distance.group(1)) if distance else 0,
-        side=distance.group(2) if distance else "",
-        nearest=_number(distance.group(3) or "0") if distance else 0,
         access={"atomic": "write", "reduction": "write"}.get(word, word),
         size=_number(size.group(1)) if size else 0,
         space=space.group(1) if space else "",
