@@ -255,6 +255,11 @@ def launched_by_main(tree: Tree) -> frozenset[str]:
     return frozenset(_called(tree, each) for each in launches if each.parent is not None)
 
 
+def defined_in(tree: Tree) -> frozenset[str]:
+    """All names that the text defines outside of functions."""
+    return frozenset(tree.text_of(name) for item in items_of(tree.root) for name in declared_names(item))
+
+
 def kernels_of(tree: Tree) -> frozenset[str]:
     """All that the text defines."""
     items = [item for item in items_of(tree.root) if _KERNEL.search(tree.text_of(item))]
