@@ -15,6 +15,7 @@ import click
 from shrinkray_gpu.cli.words import CONTEXT, OneLineComplaints
 from shrinkray_gpu.device import error_table
 from shrinkray_gpu.errors import NotReproduced, UsageError
+from shrinkray_gpu.oracle import speech
 from shrinkray_gpu.ptx.launcher import NoLauncher
 from shrinkray_gpu.ptx.recorded_launch import recorded_launcher, unread
 from shrinkray_gpu.runner import launch_recorder
@@ -61,6 +62,7 @@ def launches_command(command: Sequence[str], output: Path, launch: int | None, t
         raise NotReproduced(f"{shlex.join(command)} launched nothing by NVIDIA's driver; it ended so: {last[0][:300]}")
     for each in found[-MOST:]:
         click.echo(_line(each))
+    click.echo(f"{shlex.join(command)}: {speech.ending(ended)}")
     click.echo(f"{len(found)} launches are recorded in {os.path.relpath(folder)}")
     chosen = _chosen(found, launch)
     script = folder / f"launch_{chosen.number}.py"

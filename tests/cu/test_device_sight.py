@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,7 +11,8 @@ import pytest
 from shrinkray_gpu.cu.cu_fault import CuFault, run_fault
 from shrinkray_gpu.cu.device_sight import DeviceSight, first_sight
 from shrinkray_gpu.cu.made_up import numbers_of
-from shrinkray_gpu.cu.nvcc_trial import CuOutcome
+from shrinkray_gpu.cu.nvcc_trial import CuOutcome, NvccTrial
+from shrinkray_gpu.cu.reduce_cu import NvccTest
 from shrinkray_gpu.device import sanitizer_records
 from shrinkray_gpu.reduction.native.native_tree import parse
 from shrinkray_gpu.runner.launch_recorder import Room
@@ -125,3 +127,15 @@ def test_numbers_that_the_program_had_may_stay_or_go() -> None:
     before = numbers_of(parse(text))
     assert not numbers_of(parse(text.replace("cudaMalloc(&y, 64)", ""))).added(before)
     assert numbers_of(parse(text.replace("512", "4"))).added(before)
+
+
+def test_a_candidate_that_makes_something_up_is_not_even_built(tmp_path: Path) -> None:
+    trial = NvccTrial(tmp_path / "no_nvcc", (), "k.cu", tmp_path, environment={}, hosted=False)
+    with ThreadPoolExecutor(1) as threads:
+        test = NvccTest(trial, fault(), 1.0, threads, frozenset({"scale"}))
+        verdict = test.verdict(TEXT.replace("(x, bytes)", "(nullptr, bytes)"))
+        assert verdict.is_known and not verdict.faults and "that the program computed" in verdict.why
+        other = TEXT.replace("main() {", "main() { scale<<<1, 1>>>(x, bytes);", 1)
+        assert "scale" in test.verdict(other.replace("__global__ void scale", "extern void scale")).why
+        with pytest.raises(OSError):
+            test.verdict(TEXT)
