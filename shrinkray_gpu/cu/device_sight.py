@@ -34,11 +34,16 @@ class DeviceSight:
     """`near` an allocation, `far` from all, or empty where the record does not say. Which allocation is nearest, behind
     it or before it, hangs on where others lie."""
 
+    leading: bool = False
+    """Of a misaligned access: whether a block's first thread makes one. Where it does, the thread's own number is not
+    what the address lacks."""
+
     def __str__(self) -> str:
         of_size = f" of {self.size} bytes" if self.size else ""
         where = {"near": ", near an allocation", "far": ", far from all memory"}
         aligned = ", misaligned" if self.misaligned and "misaligned" not in self.kind.casefold() else ""
-        return f"{self.kind}{of_size} in {self.kernel}{aligned}{where.get(self.place, '')}"
+        leading = ", by a block's first thread too" if self.leading else ""
+        return f"{self.kind}{of_size} in {self.kernel}{aligned}{where.get(self.place, '')}{leading}"
 
     def drift(self, found: DeviceSight | None) -> str:
         """Why what was found is another fault; empty where it is the same."""
@@ -60,4 +65,5 @@ def first_sight(records: Sequence[Record]) -> DeviceSight | None:
     if first is None:
         return None
     place = "" if first.misaligned or not first.distance else "far" if first.distance >= FAR else "near"
-    return DeviceSight(plain_name(first.kernel), first.kind, first.size, first.misaligned, place)
+    leading = first.misaligned and any(each.misaligned and each.thread == "(0,0,0)" for each in records)
+    return DeviceSight(plain_name(first.kernel), first.kind, first.size, first.misaligned, place, leading)

@@ -98,6 +98,15 @@ def test_the_control_that_mends_the_original_mends_a_candidate() -> None:
     assert verdict.is_known and not verdict.faults
 
 
+def test_of_a_misaligned_access_it_counts_whether_the_first_thread_makes_it() -> None:
+    """A row at an odd offset is misaligned for all threads; an index that lost its factor only for some."""
+    all_threads = RECORD.replace("is out of bounds", "is misaligned")
+    others = all_threads.replace("thread (0,0,0)", "thread (1,0,0)")
+    assert sight(all_threads).leading and str(sight(all_threads)).endswith("misaligned, by a block's first thread too")
+    assert not sight(others).leading and sight(others).drift(sight(all_threads))
+    assert sight(others + all_threads) == sight(all_threads) and not sight().leading
+
+
 def test_where_a_record_tells_the_fault_only_the_driver_s_words_stay() -> None:
     shorter = CuOutcome("", False, (), replace(RUN, stderr="an illegal memory access was encountered\n"))
     assert fault().verdict(TEXT, replace(shorter, sight=sight())).faults
