@@ -29,7 +29,8 @@ from shrinkray_gpu.oracle.spec import FORMS
 from shrinkray_gpu.oracle.words import plain_pattern
 from shrinkray_gpu.runner import compiler, cores
 
-_UNFIT = (*(each for each in OF_PROGRAMS if each not in ("skip", "cwd", "nvcc")), "passes", "ptxas")
+_FIT = ("skip", "cwd", "nvcc", "keep", "resume")
+_UNFIT = (*(each for each in OF_PROGRAMS if each not in _FIT), "passes", "ptxas")
 _WORDS = ("", "build:", "compile:", "regex:")
 
 
@@ -75,9 +76,15 @@ class CuReduction:
         place = os.path.relpath(output)
         click.echo(f"reduced: {self.file} from {lines} lines to {fewer}, {tokens} tokens to {left}\n\n{result.text}")
         click.echo(f"  fault: {result.fault}")
+        if result.fault.sight is not None:
+            click.echo(f"  same fault: compute-sanitizer sees first, of the original and of this: {result.fault.sight}")
+            if result.fault.room is not None:
+                click.echo(f"  control: with {result.fault.room} it sees nothing wrong, in either")
+        elif result.fault.unseen:
+            click.echo(f"  same fault: by the exit code and the last words alone ({result.fault.unseen})")
         click.echo(f"  {result.tries} tries in {result.seconds:.1f} s; seen again in a fresh process")
         if result.ended != "done":
-            click.echo(f"  the search ended early: {result.ended}")
+            click.echo(f"  the search ended early: {result.ended}. The same command goes on with --resume")
         click.echo(f"  saved: {place}")
         if self.report:
             click.echo(f"  to attach: {os.path.relpath(self.folder / 'ISSUE.md')}")
@@ -122,6 +129,9 @@ def _asked(file: Path, args: Sequence[str], given: Mapping[str, Any], say: Say) 
         argv=tuple(args),
         cwd=given["cwd"] or Path.cwd(),
         skip=frozenset(given["skip"]),
+        keep=frozenset(given["keep"]),
+        resume=given["resume"],
+        restart=given["restart"],
         jobs=given["jobs"] or cores.usable(),
         seed=given["seed"],
         second=not given["no_second"],

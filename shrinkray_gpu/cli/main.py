@@ -39,6 +39,7 @@ COMMANDS = {
     "triage": _Place("triage", "triage_command", "Many failing tests: sorted by cause, and one repro of each cause."),
     "sweep": _Place("sweep", "sweep_command", "Which configurations of FILE fault, and how often."),
     "capsule": _Place("capsule", "capsule_command", "What the capture hook left of a fault, reduced elsewhere."),
+    "launches": _Place("launches", "launches_command", "What any program launches, and the launch that fails, alone."),
     "mcp": _Place("mcp_server", "mcp_command", "Serve an agent's host by the Model Context Protocol."),
     "ir": _Place("ir", "ir", "Count in what the compiler makes of FILE, with controls."),
 }

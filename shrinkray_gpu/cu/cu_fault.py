@@ -7,15 +7,20 @@ launched, one must be: by the text of `main` if nothing can be run, else by the 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from shrinkray_gpu.cu.constant_extents import beyond
+from shrinkray_gpu.cu.device_sight import DeviceSight
+from shrinkray_gpu.cu.made_up import Numbers, numbers_of
 from shrinkray_gpu.cu.nvcc_trial import CuOutcome, HostedLaunch
 from shrinkray_gpu.cu.nvcc_words import NvccMessage, SaidMessage, loose
 from shrinkray_gpu.cu.options import AskedWords
+from shrinkray_gpu.device import error_table
 from shrinkray_gpu.oracle.build_failure import UNSOUND
 from shrinkray_gpu.oracle.verdict import Verdict, lacks, shows, unclear
 from shrinkray_gpu.reduction.native.native_tree import Node, Tree, parse
+from shrinkray_gpu.runner.launch_recorder import Room
 from shrinkray_gpu.runner.run import Run
 from shrinkray_gpu.source.cuda import declared_names, is_inside, items_of, words
 
@@ -37,7 +42,7 @@ class CuFault:
     unsound: frozenset[str] = frozenset()
     """Numbers of the warnings that the original has, of those that a candidate may not add."""
     kernels: frozenset[str] = frozenset()
-    """Those of the functions that the messages tell of which `main` launches."""
+    """Those of the functions that the messages, or compute-sanitizer, tell of which `main` launches."""
     idle: frozenset[str] | None = None
     """Where a message tells of no function: the kernels that `main` launches not, to which a candidate adds none."""
     launches: bool = False
@@ -47,10 +52,20 @@ class CuFault:
     ending: str = ""
     """How a run ends that shows it; empty where nvcc does."""
     last_words: str = ""
-    """What it says last to stderr, but for numbers."""
+    """What it says last to stderr, but for numbers; where compute-sanitizer saw the fault, the driver's words in it."""
     refused: frozenset[HostedLaunch] = frozenset()
     """Launches that the runtime of our own refuses."""
     asked: tuple[AskedWords, ...] = ()
+    beyond: frozenset[str] = frozenset()
+    """Accesses that leave an array by the original's own numbers."""
+    sight: DeviceSight | None = None
+    """What compute-sanitizer saw first of a kernel."""
+    room: Room | None = None
+    """The control after which it sees nothing."""
+    unseen: str = ""
+    """Of a fault on a device: why nothing was seen."""
+    numbers: Numbers | None = None
+    """Of a fault on a device: what stands as a number in the original, where a program could compute it."""
 
     def __str__(self) -> str:
         if self.wanted:
@@ -93,17 +108,42 @@ class CuFault:
             return lacks(f"no {next(iter(self.kernels - made), 'kernel')} is launched")
         return shows(str(self))
 
-    def _run_verdict(self, outcome: CuOutcome) -> Verdict:
+    def objection(self, text: str) -> str:
+        """Why the text need not be built: it makes up what the original computes, brings a second defect, or launches
+        the kernel no more that an access was seen in. Empty where it must be built."""
+        tree = parse(text)
+        if self.numbers is not None:
+            if missing := self.kernels - launched_by_main(tree):
+                return f"main launches no {next(iter(missing))}"
+            if added := numbers_of(tree).added(self.numbers):
+                return added
+        return next(iter(sorted(beyond(tree) - self.beyond)), "")
+
+    def look(self, outcome: CuOutcome) -> Callable[[DeviceSight], Sequence[Room]] | None:
+        """Whether a run ends as it should, so that it is worth a look by compute-sanitizer; and the control."""
+        if self.sight is None or not self._run_verdict(outcome, sighted=False).faults:
+            return None
+        return lambda sight: (self.room,) if self.room is not None and sight == self.sight else ()
+
+    def _run_verdict(self, outcome: CuOutcome, *, sighted: bool = True) -> Verdict:
         run = outcome.run
         if run is None or ending(run) != self.ending:
             return lacks(f"the program {ending(run) if run else 'was not run'}")
-        if self.last_words and last_words(run) != self.last_words:
-            return lacks(f"it says {last_words(run) or 'nothing'}")
+        said = last_words(run)
+        if self.last_words and said != self.last_words and (self.sight is None or self.last_words not in said):
+            return lacks(f"it says {said or 'nothing'}")
         if missing := [each.spec for each in self.asked if not each.pattern.search(run.stdout + run.stderr)]:
             return lacks(f"it does not say {missing[0]}")
         refused = {each for each in outcome.launches if each.error}
         if self.refused and not refused or refused - self.refused:
             return lacks("other launches are refused")
+        if sighted and self.sight is not None:
+            if outcome.blind:
+                return unclear(outcome.blind)
+            if drift := self.sight.drift(outcome.sight):
+                return lacks(drift)
+            if self.room is not None and outcome.room != self.room:
+                return lacks(f"with {self.room} compute-sanitizer still sees an access that is wrong")
         return shows(str(self))
 
 
@@ -138,6 +178,7 @@ def build_fault(text: str, outcome: CuOutcome, stage: str, asked: Sequence[Asked
         kernels_of(tree) - launched if not all(each.kernel for each in found) else None,
         bool(launched),
         asked=tuple(asked),
+        beyond=beyond(tree),
     )
 
 
@@ -152,15 +193,23 @@ def run_fault(text: str, outcome: CuOutcome, asked: Sequence[AskedWords], *, hos
         return None
     if not all(each.pattern.search(run.stdout + run.stderr) for each in asked):
         return None
+    tree = parse(text)
+    launched = launched_by_main(tree)
     return CuFault(
         "program",
         False,
+        kernels=frozenset([outcome.sight.kernel]) & launched if outcome.sight else frozenset(),
         unsound=frozenset(UNSOUND.keys() & {each.number for each in outcome.messages}),
-        launches=bool(launched_by_main(parse(text))),
+        launches=bool(launched),
         ending=ending(run),
-        last_words=last_words(run),
+        last_words=_driver_words(last_words(run)) if outcome.sight else last_words(run),
         refused=refused,
         asked=tuple(asked),
+        sight=outcome.sight,
+        room=outcome.room,
+        unseen="" if hosted or outcome.sight else outcome.blind or "compute-sanitizer sees no access that is wrong",
+        numbers=None if hosted else numbers_of(tree),
+        beyond=beyond(tree),
     )
 
 
@@ -173,9 +222,21 @@ def ending(run: Run) -> str:
     return f"ends with {run.exit}" if run.exit else "ends well"
 
 
+def first_look(outcome: CuOutcome) -> Callable[[DeviceSight], Sequence[Room]] | None:
+    """At the original: with each control, where the program ran to an end that is worth a look."""
+    badly = outcome.run is not None and ending(outcome.run) not in ("ends well", "does not end")
+    return DeviceSight.rooms if badly else None
+
+
 def last_words(run: Run) -> str:
     line = next((line for line in reversed(run.stderr.splitlines()) if line.strip()), "")
     return loose(line)
+
+
+def _driver_words(said: str) -> str:
+    """The words of the error that ended the context, else all that was said."""
+    known = (error_table.by_code(code) for code in sorted(error_table.CODES))
+    return next((each.text for each in known if each.sticky and each.text in said), said)
 
 
 def launched_by_main(tree: Tree) -> frozenset[str]:
@@ -192,6 +253,11 @@ def launched_by_main(tree: Tree) -> frozenset[str]:
             todo += [each for each in items if each not in reached and named[each] & mentioned[item]]
     launches = [each for each in tree.nodes("kernel_call_syntax") if any(is_inside(each, item) for item in reached)]
     return frozenset(_called(tree, each) for each in launches if each.parent is not None)
+
+
+def defined_in(tree: Tree) -> frozenset[str]:
+    """All names that the text defines outside of functions."""
+    return frozenset(tree.text_of(name) for item in items_of(tree.root) for name in declared_names(item))
 
 
 def kernels_of(tree: Tree) -> frozenset[str]:

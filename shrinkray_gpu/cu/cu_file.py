@@ -16,6 +16,7 @@ from shrinkray_gpu.runner.inside.cuda_cpp.nvcc import for_any_architecture
 
 _LINE = re.compile(r"^[ \t/*]*(?:\S*/)?nvcc[ \t]+(\S.*)$", re.MULTILINE)
 _FAULT = re.compile(r"^// Fault: (.*)$", re.MULTILINE)
+_SEEN = re.compile(r"^// Seen: (.*)$", re.MULTILINE)
 _HEAD = re.compile(r"\A(?:[ \t]*(?://[^\n]*|/\*.*?\*/)?[ \t]*(?:\n|\Z))*", re.DOTALL)
 _END = re.compile(r"\s(?:&&|;|\|\|?|>)(?:\s|$)")
 _ALONE = frozenset(
@@ -43,6 +44,8 @@ class CuFile:
     """All of the files as they are, one behind the other: what a result is compared with."""
     fault: str
     """What a result says of its fault; empty where a file says nothing."""
+    seen: str = ""
+    """What a result says that compute-sanitizer saw; empty likewise."""
 
 
 def read_cu(path: Path, flags: Sequence[str] | None, arch: int | None, *, gpu: bool = False) -> CuFile:
@@ -64,8 +67,8 @@ def read_cu(path: Path, flags: Sequence[str] | None, arch: int | None, *, gpu: b
     line = _LINE.search(head)
     given = list(flags) if flags is not None else _words(line[1], path) if line else []
     kept = _for_architecture([*_kept(given, path)], arch, path, gpu=gpu)
-    told = _FAULT.search(head)
-    return CuFile(text, tuple(files), tuple(kept), whole, told[1].strip() if told else "")
+    told, seen = (found[1].strip() if (found := each.search(head)) else "" for each in (_FAULT, _SEEN))
+    return CuFile(text, tuple(files), tuple(kept), whole, told, seen)
 
 
 def _words(line: str, path: Path) -> list[str]:

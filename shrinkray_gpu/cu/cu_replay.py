@@ -6,7 +6,7 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from shrinkray_gpu.cu.cu_fault import build_fault, ending, run_fault
+from shrinkray_gpu.cu.cu_fault import build_fault, ending, first_look, run_fault
 from shrinkray_gpu.cu.cu_file import read_cu
 from shrinkray_gpu.cu.nvcc_trial import LIMIT, STAGES, NvccTrial
 from shrinkray_gpu.cu.options import CuOptions
@@ -46,7 +46,7 @@ def replay_cu(path: Path, options: CuOptions) -> ReplayedCu:
             cwd=options.cwd,
         )
         for stage in STAGES:
-            outcome = trial.build(file.text, stage, options.seconds or LIMIT)
+            outcome = trial.build(file.text, stage, options.seconds or LIMIT, first_look)
             if trial.is_for_several(outcome):
                 continue
             if wanted and wanted <= {str(each.message) for each in outcome.messages}:
@@ -54,6 +54,10 @@ def replay_cu(path: Path, options: CuOptions) -> ReplayedCu:
             fault = build_fault(file.text, outcome, stage, ()) or run_fault(file.text, outcome, (), hosted=hosted)
             shows = str(fault) if fault else f"it {ending(outcome.run)}" if outcome.run else ""
             if fault is not None:
-                outcome_word = "fails" if not wanted else "still faults" if shows == file.fault else "changed fault"
+                if file.seen and not outcome.blind:  # of the words the result keeps the driver's alone
+                    same, shows = str(fault.sight) == file.seen, f"{shows}; {fault.sight or fault.unseen}"
+                else:
+                    same = shows == file.fault
+                outcome_word = "fails" if not wanted else "still faults" if same else "changed fault"
                 return ReplayedCu(file.fault, shows, outcome_word)
     return ReplayedCu(file.fault, shows, "fixed" if wanted else "passes")

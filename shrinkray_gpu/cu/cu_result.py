@@ -12,7 +12,8 @@ def head_of(flags: Sequence[str], name: str, fault: CuFault) -> str:
     """How to build the program, and what shows then."""
     stem = name.removesuffix(".cu")
     words = shlex.join(["nvcc", *flags, name, "-o", stem])
-    return f"// {words}{f' && ./{stem}' if fault.ending else ''}\n// Fault: {fault}\n"
+    seen = f"// Seen: {fault.sight}\n" if fault.sight else ""
+    return f"// {words}{f' && ./{stem}' if fault.ending else ''}\n// Fault: {fault}\n{seen}"
 
 
 def issue(text: str, fault: CuFault, said: str, versions: Sequence[str], before: int, after: int) -> str:
@@ -37,6 +38,7 @@ def issue(text: str, fault: CuFault, said: str, versions: Sequence[str], before:
             said.strip()[:8192] or first,
             "```",
             "",
+            *(["compute-sanitizer sees first:", "", f"    {fault.sight}", ""] if fault.sight else []),
             "Environment:",
             "",
             *(f"- {line}" for line in versions),

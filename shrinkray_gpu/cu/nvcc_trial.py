@@ -10,15 +10,20 @@ import os
 import re
 import sys
 import tempfile
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
+from shrinkray_gpu.cu.device_sight import DeviceSight, first_sight
 from shrinkray_gpu.cu.nvcc_words import SaidMessage, messages
+from shrinkray_gpu.device import sanitizer_records
 from shrinkray_gpu.errors import UsageError
+from shrinkray_gpu.runner import launch_recorder
+from shrinkray_gpu.runner.fence import OPENED
 from shrinkray_gpu.runner.inside.cuda_cpp import host_code
 from shrinkray_gpu.runner.inside.cuda_cpp.nvcc import was_killed
 from shrinkray_gpu.runner.lanes import Setup
+from shrinkray_gpu.runner.launch_recorder import Room
 from shrinkray_gpu.runner.plain import fence, run_words
 from shrinkray_gpu.runner.run import Run
 
@@ -55,6 +60,19 @@ class CuOutcome:
     seconds: float = 0.0
     trouble: str = ""
     """Why the try tells nothing; empty where it does."""
+    sight: DeviceSight | None = None
+    """What compute-sanitizer saw first of a kernel, where it was asked."""
+    blind: str = ""
+    """Why it was not asked, or said nothing at all."""
+    room: Room | None = None
+    """The first of the controls that were asked for after which it sees nothing of a kernel."""
+
+
+Look = Callable[[CuOutcome], Callable[[DeviceSight], Sequence[Room]] | None]
+"""Whether compute-sanitizer is to look at such an outcome (None: no), and with which controls, by what it saw."""
+SLOWER = 4.0
+"""How much longer than a plain run one under compute-sanitizer may take, beside what it takes to start."""
+STARTING = 30.0
 
 
 class NvccTrial:
@@ -74,18 +92,21 @@ class NvccTrial:
     ) -> None:
         """`hosted`: programs run against the runtime that launches nothing. Raises UsageError where that cannot be
         made."""
+        self.sanitizer = None if hosted else sanitizer_records.find(sys.executable, environment)
+        self.recorder = _recorder() if self.sanitizer is not None else None
         self.nvcc, self.flags, self.name, self.folder = str(nvcc), tuple(flags), name, folder
         self.environment, self.argv, self.cwd = dict(environment), tuple(argv), cwd
         self.runtime = host_code.runtime(str(folder), self.nvcc) if hosted else None
         if hosted and self.runtime is None:
             raise UsageError("no runtime for a program without a GPU can be built here: install a C compiler (cc)")
 
-    def build(self, text: str, stage: str, seconds: float) -> CuOutcome:
-        """Build it up to a stage, and run it if that is the last."""
+    def build(self, text: str, stage: str, seconds: float, look: Look = lambda outcome: None) -> CuOutcome:
+        """Build it up to a stage, and run it if that is the last; once more under compute-sanitizer, if `look` says
+        so of what came of it."""
         with tempfile.TemporaryDirectory(dir=self.folder, ignore_cleanup_errors=True) as place:
-            return self._built(Path(place), text, stage, seconds)
+            return self._built(Path(place), text, stage, seconds, look)
 
-    def _built(self, place: Path, text: str, stage: str, seconds: float) -> CuOutcome:
+    def _built(self, place: Path, text: str, stage: str, seconds: float, look: Look) -> CuOutcome:
         source = place / self.name
         source.write_text(text, encoding="utf-8")
         ptx = place / "kernel.ptx"
@@ -111,13 +132,14 @@ class NvccTrial:
         setup = Setup(
             python=sys.executable, environment={}, imports=(), own=(str(place),), scratch=str(place), confine=True
         )
+        environment = {**self.environment, "TMPDIR": str(place), "SHRINK_LAUNCHES": str(told)}
         run = run_words(
             [*fence(sys.executable, setup), str(program), *self.argv],
-            environment={**self.environment, "TMPDIR": str(place), "SHRINK_LAUNCHES": str(told)},
+            environment=environment,
             cwd=self.cwd,
             seconds=seconds,
         )
-        return CuOutcome(
+        outcome = CuOutcome(
             done.said,
             False,
             done.messages,
@@ -126,6 +148,40 @@ class NvccTrial:
             done.seconds + run.seconds,
             run.trouble,
         )
+        rooms = look(outcome)
+        return self._examined(outcome, program, setup, environment, rooms) if rooms is not None else outcome
+
+    def _examined(
+        self,
+        outcome: CuOutcome,
+        program: Path,
+        setup: Setup,
+        environment: Mapping[str, str],
+        rooms: Callable[[DeviceSight], Sequence[Room]],
+    ) -> CuOutcome:
+        assert outcome.run is not None
+        if self.sanitizer is None:
+            return replace(outcome, blind="no compute-sanitizer on this machine")
+        limit = SLOWER * outcome.run.seconds + STARTING
+        words = [*sanitizer_records.prefix(self.sanitizer, "memcheck"), str(program), *self.argv]
+        command = [*fence(sys.executable, replace(setup, left_open=OPENED), "/tmp"), *words]
+
+        def seen(environment: Mapping[str, str]) -> tuple[DeviceSight | None, str]:
+            run = run_words(command, environment=environment, cwd=self.cwd, seconds=limit, kept=None)
+            if run.timed_out or not sanitizer_records.ran(run.stdout):
+                why = "did not end" if run.timed_out else (run.stdout + run.stderr).strip()[-200:] or "it said nothing"
+                return None, f"compute-sanitizer did not run: {why}"
+            return first_sight(sanitizer_records.records(run.stdout, "memcheck")), ""
+
+        sight, blind = seen(environment)
+        room = None
+        for each in rooms(sight) if sight is not None and self.recorder is not None else ():
+            assert self.recorder is not None
+            still, failed = seen(each.environment(environment, self.recorder))
+            if failed or still is None:
+                room = each if not failed and each.factor > 1 else None
+                break
+        return replace(outcome, sight=sight, blind=blind, room=room)
 
     def _nvcc(
         self, place: Path, words: Sequence[str], seconds: float, ptx: Path | None = None, *, linked: bool = False
@@ -154,6 +210,14 @@ class NvccTrial:
     def is_for_several(outcome: CuOutcome) -> bool:
         """Whether this stage makes nothing of flags for more than one architecture."""
         return bool(_SEVERAL.search(outcome.said))
+
+
+def _recorder() -> Path | None:
+    """The library that gives programs room; None where it cannot be made."""
+    try:
+        return launch_recorder.library()
+    except UsageError:
+        return None
 
 
 def _launches(told: Path) -> tuple[HostedLaunch, ...]:

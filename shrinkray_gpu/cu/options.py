@@ -42,6 +42,12 @@ class CuOptions:
     cwd: Path = Path()
     skip: frozenset[str] = frozenset()
     """Names of passes that are left out."""
+    keep: frozenset[str] = frozenset()
+    """Names of definitions that stay."""
+    resume: bool = False
+    """Go on with an earlier reduction that has not come to its end."""
+    restart: bool = False
+    """Forget it."""
     seconds: float | None = None
     """For one try; None: ten times what the original took."""
     jobs: int = 1

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from shrinkray_gpu.cu.cu_fault import CuFault, build_fault, ending, last_words, run_fault
+from shrinkray_gpu.cu.cu_fault import CuFault, build_fault, defined_in, ending, first_look, last_words, run_fault
 from shrinkray_gpu.cu.cu_file import CuFile, read_cu
 from shrinkray_gpu.cu.cu_program import CUDA_PASSES, program_of, text_of
 from shrinkray_gpu.cu.cu_result import head_of
@@ -20,12 +20,13 @@ from shrinkray_gpu.cu.nvcc_trial import LIMIT, STAGES, CuOutcome, NvccTrial
 from shrinkray_gpu.cu.options import CuOptions
 from shrinkray_gpu.device import gpus
 from shrinkray_gpu.errors import NotReproduced, UsageError
-from shrinkray_gpu.oracle.verdict import Verdict
+from shrinkray_gpu.evidence.versions import __version__
+from shrinkray_gpu.oracle.verdict import Verdict, lacks
 from shrinkray_gpu.passes.cuda.cuda_layout import tidy
 from shrinkray_gpu.reduction.course import Course
 from shrinkray_gpu.reduction.engine import reduce_program
 from shrinkray_gpu.reduction.journal import Journal
-from shrinkray_gpu.reduction.native.native_tree import can_parse
+from shrinkray_gpu.reduction.native.native_tree import can_parse, parse
 from shrinkray_gpu.reduction.outcome import Listeners, ProgressEvent
 from shrinkray_gpu.reduction.program import Program
 from shrinkray_gpu.reduction.rewrites import Rewrites
@@ -82,6 +83,8 @@ class NvccTest:
     fault: CuFault
     seconds: float
     threads: ThreadPoolExecutor
+    keep: frozenset[str] = frozenset()
+    """Names that stay defined."""
     hosts: dict[str, Verdict] = field(default_factory=dict)
     """Whether a program launches its kernels, by all of its text that the host's compiler reads."""
 
@@ -98,7 +101,12 @@ class NvccTest:
         return {}
 
     def verdict(self, text: str) -> Verdict:
-        found = self.fault.verdict(text, self.trial.build(text, self.fault.stage, self.seconds))
+        if objection := self.fault.objection(text):
+            return lacks(objection)
+        if gone := self.keep - defined_in(parse(text)):
+            return lacks(f"{next(iter(gone))} is kept, and not defined any more")
+        outcome = self.trial.build(text, self.fault.stage, self.seconds, self.fault.look)
+        found = self.fault.verdict(text, outcome)
         if not (found.faults and self.fault.runs):
             return found
         host = host_side(text)
@@ -128,10 +136,11 @@ def reduce_cu(
     """
     started = time.monotonic()
     with _begun(path, options, say) as (file, trial, text, fault, took, threads):
+        _check_keep(text, options.keep, path)
         program = program_of(text, str(path))
         before = (lines(file.whole), program_of(file.whole, str(path)).size.tokens)
         say(f"{before[0]} lines; {fault}")
-        test = NvccTest(trial, fault, options.seconds or max(SHORTEST, 10 * took), threads)
+        test = NvccTest(trial, fault, options.seconds or max(SHORTEST, 10 * took), threads, options.keep)
         head = head_of(file.flags, output.name, fault)
         folder.mkdir(exist_ok=True)
 
@@ -140,20 +149,15 @@ def reduce_cu(
                 _write(folder / "best.cu", head + text_of(event.program))
                 shown(event.program.size.tokens, event.tries)
 
-        with (
-            tempfile.TemporaryDirectory(prefix="shrink-") as journal_folder,
-            Journal.open(
-                Path(journal_folder), original=program, seed=options.seed, width=max(2, options.jobs), settings={}
-            ) as journal,
-        ):
+        with _journal(program, file, options, folder) as journal:
             found = reduce_program(
                 program,
                 passes=CUDA_PASSES,
                 test=test,
                 journal=journal,
                 course=Course(
-                    seed=options.seed,
-                    width=max(2, options.jobs),
+                    seed=journal.header["seed"],
+                    width=journal.header["width"],
                     skip=options.skip,
                     second=options.second,
                     stop=stop,
@@ -180,6 +184,32 @@ def reduce_cu(
             outcome.said + (outcome.run.stdout + outcome.run.stderr if outcome.run else ""),
             "" if final.faults else final.why,
         )
+
+
+def _journal(program: Program, file: CuFile, options: CuOptions, folder: Path) -> Journal:
+    """Of this reduction, or of the one that goes on. Raises UsageError where one is there that neither goes on nor is
+    to be forgotten."""
+    return Journal.open(
+        folder / "journal",
+        original=program,
+        seed=options.seed,
+        width=max(2, options.jobs),
+        settings={
+            "flags": file.flags,
+            "arch": options.arch,
+            "oracle": [each.spec for each in options.words],
+            "arguments": options.argv,
+            "keep": sorted(options.keep),
+        },
+        version=__version__,
+        resume=options.resume,
+        restart=options.restart,
+    )
+
+
+def _check_keep(text: str, keep: Iterable[str], path: Path) -> None:
+    for name in sorted(set(keep) - defined_in(parse(text))):
+        raise UsageError(f"--keep {name}: {path} defines no such name")
 
 
 def _first_candidates(program: Program, fault: CuFault) -> list[str]:
@@ -225,7 +255,7 @@ def first_fault(text: str, trial: NvccTrial, options: CuOptions, path: Path, *, 
     limit = options.seconds or LIMIT
     outcome: CuOutcome | None = None
     for stage in STAGES:
-        outcome = trial.build(text, stage, limit)
+        outcome = trial.build(text, stage, limit, first_look)
         if trial.is_for_several(outcome):
             continue
         if outcome.trouble and not (outcome.run and outcome.run.timed_out):

@@ -1,9 +1,9 @@
 """Launches one kernel by NVIDIA's driver alone: no torch, no Triton, no CUDA toolkit.
 
-    python SCRIPT [KERNEL.ptx | KERNEL.cubin]
+    python SCRIPT [KERNEL.ptx | KERNEL.cubin | KERNEL.fatbin]
 
 Exit code 0: the kernel ran, and a checksum of each buffer is printed. 1: the driver reports an error, by its name.
-Not run on a GPU by the tool that wrote it: the recipe below is of a launch that Triton made.
+The recipe below is of a launch that was made otherwise: by Triton, or by any program that was recorded.
 """
 
 import ctypes
@@ -20,7 +20,10 @@ KERNEL = "kernel"
 GRID = (1, 1, 1)
 BLOCK = (128, 1, 1)
 SHARED = 0  # bytes of dynamic shared memory
-# One line a parameter: ("buffer", bytes, offset in bytes, type) or (type, value); i8 to i64, f16 to f64, bf16.
+# Memory that arguments point into: (bytes, what repeats in it as hex, or a file beside this one).
+MEMORY: Sequence[tuple[int, str]] = ()
+# One line a parameter: ("buffer", bytes, offset in bytes, type), (type, value) with i8 to i64, f16 to f64, bf16, or
+# ("bytes", hex, ((where it points, which memory, offset), ...)).
 ARGUMENTS: Sequence[tuple[Any, ...]] = ()
 # recipe: end
 
@@ -58,6 +61,14 @@ def contents(kind: str, size: int) -> bytes:
     return (pattern * (size // len(pattern) + 1))[:size]
 
 
+def stored(told: str, size: int) -> bytes:
+    """What memory holds: zeros, where nobody has read it."""
+    if "." in told:
+        return Path(__file__).with_name(told).read_bytes()
+    repeats = bytes.fromhex(told) or b"\0"
+    return (repeats * (size // len(repeats) + 1))[:size]
+
+
 class Driver:
     """libcuda, whose errors are raised by name."""
 
@@ -74,7 +85,7 @@ class Driver:
 
 
 def load(cuda: Driver, path: Path) -> ctypes.c_void_p:
-    """The module in a file of PTX or a cubin."""
+    """The module in a file of PTX, a cubin or a fatbin."""
     module, log = ctypes.c_void_p(), ctypes.create_string_buffer(LOG)
     names = (ctypes.c_int * 2)(ERROR_LOG, ERROR_LOG_SIZE)
     values = (ctypes.c_void_p * 2)(ctypes.cast(log, ctypes.c_void_p), ctypes.c_void_p(LOG))
@@ -98,15 +109,24 @@ def main() -> int:
         cuda("cuFuncSetAttribute", function, MAX_DYNAMIC_SHARED, SHARED)
 
     held: list[Any] = []  # what the pointers below point to
-    buffers: list[tuple[int, ctypes.c_uint64, int]] = []
+    buffers: list[tuple[str, ctypes.c_uint64, int]] = []
+
+    def buffer(name: str, size: int, data: bytes) -> int:
+        place = ctypes.c_uint64()
+        cuda("cuMemAlloc_v2", ctypes.byref(place), ctypes.c_size_t(max(size, 1)))
+        cuda("cuMemcpyHtoD_v2", place, data, ctypes.c_size_t(size))
+        buffers.append((name, place, size))
+        return place.value
+
+    memory = [buffer(f"memory {at}", size, stored(told, size)) for at, (size, told) in enumerate(MEMORY)]
     for number, argument in enumerate(ARGUMENTS):
         if argument[0] == "buffer":
             _, size, offset, kind = argument
-            place = ctypes.c_uint64()
-            cuda("cuMemAlloc_v2", ctypes.byref(place), ctypes.c_size_t(max(size, 1)))
-            cuda("cuMemcpyHtoD_v2", place, contents(kind, size), ctypes.c_size_t(size))
-            buffers.append((number, place, size))
-            data = struct.pack("<Q", place.value + offset)
+            data = struct.pack("<Q", buffer(f"parameter {number}", size, contents(kind, size)) + offset)
+        elif argument[0] == "bytes":
+            data = bytes.fromhex(argument[1])
+            for at, which, offset in argument[2]:
+                data = data[:at] + struct.pack("<Q", memory[which] + offset) + data[at + 8 :]
         else:
             data = packed(*argument)
         held.append(ctypes.create_string_buffer(data, len(data)))
@@ -115,10 +135,10 @@ def main() -> int:
     print(f"launching {KERNEL} on grid {GRID} with blocks of {BLOCK}", flush=True)
     cuda("cuLaunchKernel", function, *GRID, *BLOCK, SHARED, None, parameters, None)
     cuda("cuCtxSynchronize")
-    for number, place, size in buffers:
+    for name, place, size in buffers:
         out = ctypes.create_string_buffer(max(size, 1))
         cuda("cuMemcpyDtoH_v2", out, place, ctypes.c_size_t(size))
-        print(f"parameter {number}: {size} bytes, sha256 {hashlib.sha256(out.raw[:size]).hexdigest()[:16]}")
+        print(f"{name}: {size} bytes, sha256 {hashlib.sha256(out.raw[:size]).hexdigest()[:16]}")
     print("no error")
     return 0
 

@@ -52,15 +52,30 @@ def launcher(launch: Launch, compiled: Compilation, ptx: str, file: str) -> str:
     wrong = [index for index, each in enumerate(arguments) if _PARAMETER.get(str(each[0]), 64) != bits[index]]
     if len(arguments) > len(bits) or wrong:
         raise NoLauncher("the PTX has other parameters than the launch has arguments")
-    lines = "\n".join(f"    {_written(each)}," for each in arguments)
+    lines = "".join(f"    {_written(each)},\n" for each in arguments)
+    return script(
+        f"FILE = {file!r}\nKERNEL = {launch.kernel!r}\nGRID = {grid!r}\nBLOCK = ({threads}, 1, 1)\n"
+        f"SHARED = {compiled.shared}  # bytes of dynamic shared memory\n",
+        lines,
+    )
+
+
+def script(launch: str, arguments: str, memory: str = "") -> str:
+    """`driver_launch.py` with this recipe."""
     recipe = (
-        f"# recipe: begin\nFILE = {file!r}\nKERNEL = {launch.kernel!r}\nGRID = {grid!r}\nBLOCK = ({threads}, 1, 1)\n"
-        f"SHARED = {compiled.shared}  # bytes of dynamic shared memory\n"
-        '# One line a parameter: ("buffer", bytes, offset in bytes, type) or (type, value).\n'
-        f"ARGUMENTS: Sequence[tuple[Any, ...]] = (\n{lines}\n)\n# recipe: end\n"
+        f"# recipe: begin\n{launch}"
+        "# Memory that arguments point into: (bytes, what repeats in it as hex, or a file beside this one).\n"
+        f"MEMORY: Sequence[tuple[int, str]] = ({_rows(memory)})\n"
+        '# One line a parameter: ("buffer", bytes, offset in bytes, type), (type, value), or\n'
+        '# ("bytes", hex, ((where it points, which memory, offset), ...)).\n'
+        f"ARGUMENTS: Sequence[tuple[Any, ...]] = ({_rows(arguments)})\n# recipe: end\n"
     )
     template = Path(__file__).with_name("driver_launch.py").read_text(encoding="utf-8")
     return _RECIPE.sub(lambda found: recipe, template)
+
+
+def _rows(lines: str) -> str:
+    return f"\n{lines}" if lines else ""
 
 
 def _argument(kind: str, told: str) -> tuple[object, ...]:

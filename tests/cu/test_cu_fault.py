@@ -73,6 +73,17 @@ def test_of_a_message_that_names_no_kernel_every_kernel_that_is_left_stays_launc
     assert not found.verdict(TEXT.replace("other<<<1, 1>>>(3);", ""), warned).faults
 
 
+def test_a_candidate_brings_no_second_defect() -> None:
+    """An array that its own loop leaves; one that the original has may stay."""
+    text = TEXT.replace("int main() {", "int main() { int a[9]; for (int i = 0; i < 9; ++i) a[i] = 0;")
+    found = build_fault(text, outcome(REFUSED), "cubin", ())
+    assert found is not None and not found.objection(text)
+    worse = text.replace("a[9]", "a[1]")
+    assert found.objection(worse) == "a loop leaves a"
+    wrong = build_fault(worse, outcome(REFUSED), "cubin", ())
+    assert wrong is not None and not wrong.objection(worse)
+
+
 def test_without_a_gpu_a_run_shows_only_what_the_runtime_refuses() -> None:
     run = Run("plain", 1, stderr="fill: invalid argument\n")
     made, refused = HostedLaunch("fill", 0), HostedLaunch("fill", 1)

@@ -56,9 +56,13 @@ def test_an_error_in_an_instance_of_a_template(table: Path) -> None:
     assert repro.startswith("// nvcc -arch=sm_90 -std=c++17 repro_table.cu -o repro_table\n// Fault: front end error: ")
     assert ".scaled(" in repro and "scale<" in repro and "<<<" in repro and "clear" not in repro
     assert told["tokens"][1] < told["tokens"][0] and told["lines"][1] < told["lines"][0]
-    assert sorted(path.name for path in (table / "table.shrink").iterdir()) == ["ISSUE.md", "best.cu"]
+    assert sorted(path.name for path in (table / "table.shrink").iterdir()) == ["ISSUE.md", "best.cu", "journal"]
     assert amount((table / "table.shrink" / "best.cu").read_text()).tokens < told["tokens"][0]
     assert repro.splitlines()[-1] in (table / "table.shrink" / "ISSUE.md").read_text()
+    resumed = printed_result(shrink(*words, *only("cuda_unread"), "--resume", cwd=table, report=True).out)
+    assert resumed["text"] == repro and resumed["tries"] < told["tries"]
+    other = refused(*words, "--keep", "clear", "--resume", cwd=table)
+    assert other.code == 2 and 'keep ([] then, ["clear"] now) changed since' in other.message
     added = refused("corpus", "add", "table.shrink", cwd=table)
     assert added.code == 2 and "is of a CUDA program" in added.message
     again = shrink("replay", "repro_table.cu", "--arch", "sm_90", cwd=table)
@@ -73,6 +77,7 @@ def test_an_error_in_an_instance_of_a_template(table: Path) -> None:
     [
         (("table.cu", "--arch", "sm_90", "--control", "num_stages=1"), "--control is for programs in Python"),
         (("table.cu", "--arch", "sm_90", "--oracle", "timeout"), "only words can be asked"),
+        (("table.cu", "--arch", "sm_90", "--keep", "gone"), "--keep gone: table.cu defines no such name"),
         (("table.cu", "--arch", "sm_90", "--nvcc", "'"), "Write the flags as in a shell"),
         (("gone.cu", "--arch", "sm_90"), "cannot read gone.cu"),
         (("explain", "table.cu"), "shrink FILE.cu --check"),

@@ -59,9 +59,9 @@ def record(text: str, tool: str) -> Record:
         text=text,
         device_text=about,
         misaligned="misaligned" in about.casefold(),
-        distance=int(distance.group(1).replace(",", "")) if distance else 0,
+        distance=_number(distance.group(1)) if distance else 0,
         access={"atomic": "write", "reduction": "write"}.get(word, word),
-        size=int(size.group(1).replace(",", "")) if size else 0,
+        size=_number(size.group(1)) if size else 0,
         space=space.group(1) if space else "",
         thread=who.group(1) if who else "",
         block=who.group(2) if who else "",
@@ -71,6 +71,10 @@ def record(text: str, tool: str) -> Record:
         return found
     file, number = place.group(3) or "", int(place.group(4) or 0)
     return replace(found, kernel=place.group(1), offset=int(place.group(2), 16), file=file, line=number)
+
+
+def _number(text: str) -> int:
+    return int(text.replace(",", ""))
 
 
 def _kind(title: str) -> str:

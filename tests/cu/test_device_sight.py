@@ -1,0 +1,150 @@
+"""What compute-sanitizer saw of a run, compared; and what a reduction may not make up."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from shrinkray_gpu.cu.cu_fault import CuFault, run_fault
+from shrinkray_gpu.cu.device_sight import DeviceSight, first_sight
+from shrinkray_gpu.cu.made_up import numbers_of
+from shrinkray_gpu.cu.nvcc_trial import CuOutcome, NvccTrial
+from shrinkray_gpu.cu.reduce_cu import NvccTest
+from shrinkray_gpu.device import sanitizer_records
+from shrinkray_gpu.reduction.native.native_tree import parse
+from shrinkray_gpu.runner.launch_recorder import Room
+from shrinkray_gpu.runner.run import Run
+
+RECORD = """\
+========= COMPUTE-SANITIZER
+========= Invalid __global__ write of size 4 bytes
+=========     at void ns::scale<float>(T1 *, unsigned long)+0x150 in k.cu:4
+=========     by thread (0,0,0) in block (8,0,0)
+=========     Access to 0x7f2e56b54000 is out of bounds
+=========     and is 1 bytes after the nearest allocation at 0x7f2e52c00000 of size 4,096 bytes
+=========     Saved host backtrace up to driver entry point at kernel launch time
+=========
+"""
+TEXT = """\
+__global__ void scale(float* x, size_t n) { for (size_t i = threadIdx.x; i < n; i += 32) x[i] = 1; }
+int main() {
+  size_t bytes = 4096;
+  float* x;
+  cudaMalloc(&x, bytes);
+  scale<<<1, 32, bytes>>>(x, bytes);
+  return cudaDeviceSynchronize() != cudaSuccess;
+}
+"""
+RUN = Run("plain", 1, stderr="failed: scale: an illegal memory access was encountered\n")
+
+
+def sight(text: str = RECORD) -> DeviceSight:
+    found = first_sight(sanitizer_records.records(text, "memcheck"))
+    assert found is not None
+    return found
+
+
+def fault() -> CuFault:
+    found = run_fault(TEXT, CuOutcome("", False, (), RUN, sight=sight()), (), hosted=False)
+    assert found is not None
+    return found
+
+
+def test_a_record_tells_kernel_kind_size_and_side() -> None:
+    assert sight() == DeviceSight("scale", "Invalid __global__ write", 4, False, "near")
+    assert str(sight()) == "Invalid __global__ write of 4 bytes in scale, near an allocation"
+    sample = Path(__file__).parents[1] / "evidence" / "samples" / "memcheck_oob.txt"
+    assert sight(sample.read_text()).place == "near"
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("ns::scale", "ns::other"),
+        ("write of size 4", "write of size 16"),
+        ("write of", "read of"),
+        ("1 bytes after", "139,000,000,000,000 bytes before"),
+        ("is out of bounds", "is misaligned"),
+    ],
+)
+def test_the_same_words_with_another_record_are_another_fault(old: str, new: str) -> None:
+    assert old in RECORD
+    same = CuOutcome("", False, (), RUN, sight=sight())
+    assert fault().look(same) is not None and fault().verdict(TEXT, same).faults
+    verdict = fault().verdict(TEXT, replace(same, sight=sight(RECORD.replace(old, new))))
+    assert verdict.is_known and not verdict.faults
+    assert not fault().verdict(TEXT, replace(same, sight=None)).faults
+    assert not fault().verdict(TEXT, replace(same, sight=None, blind="it did not run")).is_known
+
+
+def test_the_control_that_mends_the_original_mends_a_candidate() -> None:
+    """An allocation that is made smaller alone would fault for another reason: four times of it is too little still."""
+    assert [each.factor for each in sight().rooms()] == [1, 2, 4, 8] and str(sight().rooms()[2]) == "4 times the memory"
+    shared = sight(RECORD.replace("global", "shared").replace("and is 1 bytes after", "in the window of"))
+    assert shared.rooms()[1] == Room("shared", 2)
+    far = RECORD.replace("1 bytes after", "139,000,000,000,000 bytes before")
+    assert not sight(far).rooms() and not sight(RECORD.replace("out of bounds", "misaligned")).rooms()
+    room = Room("memory", 4)
+    seen = CuOutcome("", False, (), RUN, sight=sight(), room=room)
+    found = run_fault(TEXT, seen, (), hosted=False)
+    assert found is not None and found.room == room and found.verdict(TEXT, seen).faults
+    look = found.look(seen)
+    assert look is not None and look(sight()) == (room,)
+    assert look(sight(RECORD.replace("write", "read"))) == ()
+    verdict = found.verdict(TEXT, replace(seen, room=None))
+    assert verdict.is_known and not verdict.faults
+
+
+def test_of_a_misaligned_access_it_counts_whether_the_first_thread_makes_it() -> None:
+    """A row at an odd offset is misaligned for all threads; an index that lost its factor only for some."""
+    all_threads = RECORD.replace("is out of bounds", "is misaligned")
+    others = all_threads.replace("thread (0,0,0)", "thread (1,0,0)")
+    assert sight(all_threads).leading and str(sight(all_threads)).endswith("misaligned, by a block's first thread too")
+    assert not sight(others).leading and sight(others).drift(sight(all_threads))
+    assert sight(others + all_threads) == sight(all_threads) and not sight().leading
+
+
+def test_where_a_record_tells_the_fault_only_the_driver_s_words_stay() -> None:
+    shorter = CuOutcome("", False, (), replace(RUN, stderr="an illegal memory access was encountered\n"))
+    assert fault().verdict(TEXT, replace(shorter, sight=sight())).faults
+    unseen = replace(fault(), sight=None, last_words="failed: scale: an illegal memory access was encountered")
+    assert not unseen.verdict(TEXT, shorter).faults
+    assert run_fault(TEXT, shorter, (), hosted=False).unseen  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("(x, bytes)", "(x, 9999)"),
+        ("(x, bytes)", "(nullptr, bytes)"),
+        ("(x, bytes)", "((float*)16, bytes)"),
+        ("cudaMalloc(&x, bytes)", "cudaMalloc(&x, 4 * sizeof(float))"),
+        (", bytes>>>", ", 64>>>"),
+        (", bytes>>>", ">>>"),
+    ],
+)
+def test_what_was_computed_may_not_become_a_number(old: str, new: str) -> None:
+    assert old in TEXT and not fault().objection(TEXT)
+    assert fault().objection(TEXT.replace(old, new))
+
+
+def test_numbers_that_the_program_had_may_stay_or_go() -> None:
+    text = TEXT.replace("cudaMalloc(&x, bytes)", "cudaMalloc(&x, 512); cudaMalloc(&y, 64)")
+    before = numbers_of(parse(text))
+    assert not numbers_of(parse(text.replace("cudaMalloc(&y, 64)", ""))).added(before)
+    assert numbers_of(parse(text.replace("512", "4"))).added(before)
+
+
+def test_a_candidate_that_makes_something_up_is_not_even_built(tmp_path: Path) -> None:
+    trial = NvccTrial(tmp_path / "no_nvcc", (), "k.cu", tmp_path, environment={}, hosted=False)
+    with ThreadPoolExecutor(1) as threads:
+        test = NvccTest(trial, fault(), 1.0, threads, frozenset({"scale"}))
+        verdict = test.verdict(TEXT.replace("(x, bytes)", "(nullptr, bytes)"))
+        assert verdict.is_known and not verdict.faults and "that the program computed" in verdict.why
+        other = TEXT.replace("main() {", "main() { scale<<<1, 1>>>(x, bytes);", 1)
+        assert "scale" in test.verdict(other.replace("__global__ void scale", "extern void scale")).why
+        with pytest.raises(OSError):
+            test.verdict(TEXT)
