@@ -95,7 +95,7 @@ def checked(path: Path, options: Options) -> dict[str, Tally]:
             script,
             setup,
             oracle=chosen,
-            limits=limits_of(replace(options, mode=None), setup),
+            limits=limits_of(replace(options, mode=None)),
         )
         test = TieredTest(plan.oracle, plan.pool, policy=Policy(credit=False, peak=plan.mode.peak))
         test.insist(True)

@@ -32,6 +32,8 @@ class Options:
     keep: frozenset[str] = frozenset()
     skip: frozenset[str] = frozenset()
     jobs: int | None = None
+    gpus: int | None = None
+    """On how many GPUs of this machine; None: on all that are like the first."""
     timeout: float | None = None
     max_time: float | None = None
     environment: Mapping[str, str] = field(default_factory=dict)

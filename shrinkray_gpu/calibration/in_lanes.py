@@ -100,5 +100,5 @@ def _unprepared(lanes: LaneSet) -> Pool:
     """The same lanes, whose worker warms up nothing of its own."""
     cold, setup = lanes.cold, replace(lanes.forking, prepare=False)
     return Pool(
-        cold.script, setup, mode="fork", jobs=cold.jobs, seconds=cold.seconds, devices=cold.devices, extra=cold.extra
+        cold.script, setup, mode="fork", jobs=cold.jobs, seconds=cold.seconds, groups=cold.groups, extra=cold.extra
     )

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+
+from shrinkray_gpu.runner.gpu_groups import GpuGroups
 
 
 @dataclass(frozen=True)
@@ -12,7 +14,7 @@ class Limits:
     jobs: int
     timeout: float | None = None
     """Seconds for `python FILE`, imports and all; None: a few times what the original takes."""
-    devices: tuple[str, ...] = ()
-    """The GPUs, each with lanes of its own; none: the first."""
+    groups: GpuGroups = field(default_factory=GpuGroups)
+    """Of GPUs, each with lanes of its own. All runs share this one, so that a sick GPU is left out of all."""
     mode: str | None = None
     """`cold` or `fork`, where the user insists on it; None: the cheapest that stands for a cold process."""

@@ -123,7 +123,7 @@ def with_reuse(plan: Plan, source: str) -> Plan:
         if by_chance(warm, plan.rate) >= RARER:
             why = f"the fault shows as often in contexts that other programs used before ({warm})"
             return plan.in_mode(replace(plan.mode, name="warm", why=why))
-    jobs = min(plan.pool.jobs, len(plan.pool.devices) * _of_use(plan.seen.warm_seconds))
+    jobs = min(plan.pool.jobs, len(plan.pool.groups) * _of_use(plan.seen.warm_seconds))
     terms = replace(plan.mode.terms, jobs=jobs, reuse=False)
     why = "the fault shows in a fresh context only, not in one that another program used before"
     if not reused:
@@ -142,4 +142,5 @@ def lanes_that_fit(pool: Pool, jobs: int) -> int:
     free = pool.free_bytes
     if not free:
         return max(1, jobs)
-    return max(1, min(jobs, int(0.45 * free / (pool.peak + CONTEXT_BYTES))))  # each lane has a spare coming up
+    each = int(0.45 * free / (pool.peak + CONTEXT_BYTES))  # each lane has a spare coming up
+    return max(1, min(jobs, len(pool.groups) * each))

@@ -98,7 +98,7 @@ def cold_lanes(
     """A process of its own for each run. Raises UsageError where none may run at all."""
     refuse_sharing(setup)
     seconds, extra = time_limits(oracle, limits.timeout)
-    return Pool(script, setup, mode="cold", jobs=limits.jobs, seconds=seconds, devices=limits.devices, extra=extra)
+    return Pool(script, setup, mode="cold", jobs=limits.jobs, seconds=seconds, groups=limits.groups, extra=extra)
 
 
 def open_lanes(
@@ -112,7 +112,7 @@ def open_lanes(
     """Bring up the workers that fit `source`, beside whatever runs cold meanwhile."""
     gpu = setup.arch is None and gpus.present()
     limits = replace(limits, jobs=1) if oracle and oracle.needs.timing else limits
-    jobs, devices, mode = limits.jobs, limits.devices, limits.mode
+    jobs, groups, mode = limits.jobs, limits.groups, limits.mode
     cold = cold_lanes(script, setup, oracle=oracle, limits=limits)
     # Triton, too, though the script may not import it by itself: each child would, to watch its launches (0.3 s).
     imports = (*preamble.read(source).imports, *setup.imports, "triton")
@@ -123,7 +123,7 @@ def open_lanes(
     try:
         if mode != "cold":
             name = "virtual" if setup.arch else "fork"
-            pool = Pool(script, forking, mode=name, jobs=jobs, seconds=cold.seconds, devices=devices, extra=cold.extra)
+            pool = Pool(script, forking, mode=name, jobs=jobs, seconds=cold.seconds, groups=groups, extra=cold.extra)
             lanes = replace(lanes, warm=pool, started=lanes.starter.submit(pool.start, source))
         # Under compute-sanitizer each try is a process of its own: what need not get there must not.
         sanitized = oracle is not None and bool(oracle.needs.sanitizer)

@@ -13,6 +13,9 @@ Row = dict[str, Any]
 SICK = "sick device"
 """Key of a row that says nothing of its cell, because the device is sick: why."""
 
+NEWS = "news"
+"""Key of a row: lines for the user, which the engine takes out of it."""
+
 
 class CellLanes(Protocol):
     """Where the cells of one place are run."""

@@ -1,14 +1,16 @@
-"""Whether the GPU is sick on which a cell was run."""
+"""Whether a cell was run on a GPU that is sick."""
 
 from __future__ import annotations
 
-import os
+from collections.abc import Callable
 
 from shrinkray_gpu.cells.cell import SICK, Row
 from shrinkray_gpu.device import gpus
+from shrinkray_gpu.runner.gpu_groups import GpuGroups
 
 
-def sickness() -> Row:
-    """That the first GPU is sick, where there is one and a healthy program fails on it; else nothing."""
-    why = gpus.trouble() if gpus.present() else ""
-    return {SICK: f"{os.environ.get('CUDA_VISIBLE_DEVICES') or 'the first GPU'}: {why}"} if why else {}
+def checked(row: Row, groups: GpuGroups, again: Callable[[], Row]) -> Row:
+    """A doubtful row, if these GPUs are well; the row made `again` on the others, where a sick one was left out just
+    now; with SICK, where no other is there."""
+    dropped, none_left = groups.drop_sick() if gpus.present() else (False, "")
+    return again() if dropped else {**row, SICK: none_left} if none_left else row

@@ -7,9 +7,10 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 from itertools import groupby
 from typing import Any
 
-from shrinkray_gpu.cells.cell import SICK, Begins, Cell, OpenLanes, Row, Rows, nobody, row_of
+from shrinkray_gpu.cells.cell import NEWS, SICK, Begins, Cell, OpenLanes, Row, Rows, nobody, row_of
 from shrinkray_gpu.errors import SickDevice
 from shrinkray_gpu.runner import cores
+from shrinkray_gpu.runner.gpu_groups import RESET
 
 MOST = 8
 """Cells at a time, if nobody says."""
@@ -44,18 +45,16 @@ class ThisMachine:
             try:
                 begun = {threads.submit(row, index): index for index in beside}
                 for done in as_completed(begun):
-                    yield begun[done], _healthy(done.result())
+                    yield begun[done], self._healthy(done.result())
             finally:  # on Ctrl-C those under way are not waited for: whoever closes the lanes ends them
                 threads.shutdown(wait=False, cancel_futures=True)
             for index in indices:
                 if index not in beside:  # in this thread, which hears of Ctrl-C
-                    yield index, _healthy(row(index))
+                    yield index, self._healthy(row(index))
 
-
-def _healthy(row: Row) -> Row:
-    if SICK in row:
-        raise SickDevice(
-            f"the GPU is sick, so no answer from it counts: {row[SICK]}. Reset it or take another one "
-            "(CUDA_VISIBLE_DEVICES), then give the same command again"
-        )
-    return row
+    def _healthy(self, row: Row) -> Row:
+        for line in row.pop(NEWS, ()):
+            self._say(line)
+        if SICK not in row:
+            return row
+        raise SickDevice(f"the GPU is sick, so no answer from it counts: {row[SICK]}. {RESET}")

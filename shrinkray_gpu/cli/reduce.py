@@ -56,7 +56,7 @@ class _Reduce(TakesModule):
         "What FILE may be": ("m", "sources", "launch", "pass", "ptxas", "nvcc"),
         "How it is run": ("arch", "python", "env", "cwd", "writable", "sandbox"),
         "How long it may take": (
-            "jobs", "timeout", "max-time", "final-runs", "resume", "restart", "no-second", "check",
+            "jobs", "gpus", "timeout", "max-time", "final-runs", "resume", "restart", "no-second", "check",
         ),
         "What comes of it": ("output", "no-report", "for", "publish", "zip", "cu", "gpu-price"),
         "What is said": ("quiet", "verbose", "json", "help"),
@@ -102,6 +102,9 @@ class _Reduce(TakesModule):
 @click.option("--list-passes", is_flag=True, help="Print the passes in order, and end.")
 @click.option(
     "-j", "--jobs", type=click.IntRange(1), metavar="N", help="Lanes. Default: what cores and device memory allow."
+)
+@click.option(
+    "--gpus", type=click.IntRange(1), metavar="N", help="GPUs to spread lanes over. Default: all like the first."
 )
 @click.option(
     "--max-time",

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import TypeVar
 
 from shrinkray_gpu.cells.cell import Cell, Row
-from shrinkray_gpu.cells.sick_gpu import sickness
 from shrinkray_gpu.corpus import environments
 from shrinkray_gpu.corpus.case import Case
 from shrinkray_gpu.corpus.expectation import CaseOutcome, Status
@@ -117,7 +116,7 @@ class CaseCell(_OfCase):
     def run(self, lanes: Replayer) -> Row:
         outcome = lanes.outcome(self.case, self.runs)
         doubtful = outcome.surprising or (outcome.status is Status.CANNOT and outcome.fault is not None)
-        return {**outcome.to_row(), **(sickness() if doubtful and lanes.place.gpu else {})}
+        return lanes.checked(outcome.to_row(), lambda: self.run(lanes), doubtful=doubtful)
 
     def lost(self, why: str) -> Row:
         return CaseOutcome(Status.BROKEN, why, case=self.case, environment=str(self.where), versions={}).to_row()
@@ -134,7 +133,7 @@ class SightingCell(_OfCase):
     def run(self, lanes: Replayer) -> Row:
         sighting = lanes.sighting(self.case)
         doubtful = sighting.answer is Answer.UNKNOWN and not sighting.alike
-        return {**sighting.to_json(), **(sickness() if doubtful and lanes.place.gpu else {})}
+        return lanes.checked(sighting.to_json(), lambda: self.run(lanes), doubtful=doubtful)
 
     def lost(self, why: str) -> Row:
         return Sighting(Answer.UNKNOWN, why).to_json()

@@ -7,11 +7,13 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from shrinkray_gpu.calibration.missed import no_kernel_ran
+from shrinkray_gpu.cells.cell import NEWS, Row
+from shrinkray_gpu.cells.sick_gpu import checked
 from shrinkray_gpu.corpus.case import Case
 from shrinkray_gpu.corpus.expectation import CaseConclusion, CaseOutcome, Status, expected_status
 from shrinkray_gpu.corpus.machine import ReplayEnvironment, lacking
@@ -20,6 +22,7 @@ from shrinkray_gpu.errors import ShrinkError, UsageError
 from shrinkray_gpu.oracle import Answer, Oracle
 from shrinkray_gpu.reduction.program import read_program
 from shrinkray_gpu.runner.fence import NOT_ASKED
+from shrinkray_gpu.runner.gpu_groups import GpuGroups, usable
 from shrinkray_gpu.runner.inside.launches.launch_log import INTERPRETED
 from shrinkray_gpu.runner.interpreter import check_python
 from shrinkray_gpu.runner.pool import Pool, Script
@@ -58,12 +61,23 @@ class Replayer:
         self.place = ReplayEnvironment.of(python, arch, environment or {})
         self.jobs = jobs
         self.environment = {**os.environ, **(environment or {})}
+        self._news: list[str] = []
+        names, _ = usable(self.environment, jobs, self._news.append) if self.place.gpu else ((), False)
+        self._groups = GpuGroups(names, self._news.append)
         self._folder = tempfile.TemporaryDirectory(prefix="shrink-replay-", ignore_cleanup_errors=True)
         self._pools: dict[tuple[tuple[str, str], ...], Pool] = {}
         self._lock = threading.Lock()
 
     def headline(self, count: int) -> str:
-        return f"replaying {count} case{'s' * (count != 1)} with {self.place.name} ..."
+        on = f" on {len(self._groups)} GPUs" * (len(self._groups) > 1)
+        return f"replaying {count} case{'s' * (count != 1)} with {self.place.name}{on} ..."
+
+    def checked(self, row: Row, again: Callable[[], Row], *, doubtful: bool) -> Row:
+        """The row, or one made again where a GPU proved sick; with lines for the user, if there are any."""
+        row = checked(row, self._groups, again) if doubtful and self.place.gpu else row
+        with self._lock:
+            news, self._news[:] = [*self._news], []
+        return {**row, NEWS: [*row.get(NEWS, ()), *news]} if news else row
 
     def close(self) -> None:
         with self._lock:
@@ -158,4 +172,5 @@ class Replayer:
         setup = with_hash_seed(setup)
         mode, jobs = "virtual" if self.place.arch else "fork", 1 if settings else self.jobs
         scratch = Path(setup.scratch)
-        return Pool(Script(scratch / "none.py", cwd=self._cwd or scratch), setup, mode=mode, jobs=jobs, seconds=SECONDS)
+        script = Script(scratch / "none.py", cwd=self._cwd or scratch)
+        return Pool(script, setup, mode=mode, jobs=jobs, seconds=SECONDS, groups=self._groups)

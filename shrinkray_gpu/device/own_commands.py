@@ -8,7 +8,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -41,11 +41,17 @@ def tie(number: signal.Signals) -> Callable[[], None]:
     return tied
 
 
-def answer_of(code: str) -> str:
+def answer_of(code: str, environment: Mapping[str, str] | None = None) -> str:
     """What this Python code prints in a process of its own; less where it ends in an exception. For a call into a
     driver whose GPU may be lost: that may never return, and no signal ends it then. Raises TimeoutError."""
     command = [sys.executable, "-ISB", "-c", code]
-    asked = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    asked = subprocess.Popen(
+        command,
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+    )
     try:
         return asked.communicate(timeout=ANSWER)[0].decode(errors="replace")
     except subprocess.TimeoutExpired as error:

@@ -52,9 +52,13 @@ class Gpus(Protocol):
     def memory(self) -> float:
         """Of the first GPU, in GiB; 0 where nobody tells."""
 
-    def trouble(self) -> str:
-        """Why a healthy program fails on the first GPU, in a process of its own; empty: it does well, or
-        there is no room for it."""
+    def visible(self, environment: Mapping[str, str]) -> Sequence[tuple[str, str]]:
+        """Each GPU that a program with this environment sees: what names it alone there, and its model. Empty where it
+        sees one at most, or nobody tells."""
+
+    def trouble(self, device: str = "") -> str:
+        """Why a healthy program fails on a GPU, by its name (empty: the first), in a process of its own; empty: it
+        does well, or there is no room for it."""
 
 
 class CoreDumps(Protocol):

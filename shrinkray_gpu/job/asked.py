@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from shrinkray_gpu import calibration
-from shrinkray_gpu.device import architectures
+from shrinkray_gpu.device import architectures, gpus
 from shrinkray_gpu.errors import UsageError
 from shrinkray_gpu.evidence.versions import versions
 from shrinkray_gpu.job import kernel_part
@@ -29,6 +29,7 @@ from shrinkray_gpu.oracle.sticky import StickyOracle
 from shrinkray_gpu.reduction.notebook import is_notebook, read_notebook
 from shrinkray_gpu.reduction.program import Program, read_program
 from shrinkray_gpu.runner import sanitizer
+from shrinkray_gpu.runner.gpu_groups import usable
 from shrinkray_gpu.runner.inside.gpu_target import gpu_target
 from shrinkray_gpu.runner.inside.static.rules import RULES
 from shrinkray_gpu.runner.knob_settings import KnobSetting
@@ -268,11 +269,15 @@ def builds_cuda(program: Program, options: Options, oracle: Oracle | None) -> bo
     return defined and (options.arch is not None or "cpp_extension" in program.text)
 
 
-def devices_of(setup: Setup) -> tuple[str, ...]:
-    """The GPUs named in CUDA_VISIBLE_DEVICES, each to get lanes of its own; none named means the first."""
-    named = setup.environment.get("CUDA_VISIBLE_DEVICES", "")
-    devices = tuple(name.strip() for name in named.split(",") if name.strip())
-    return devices if len(devices) > 1 and setup.arch is None else ()
+def gpus_of(options: Options, setup: Setup, say: Say) -> tuple[tuple[str, ...], Setup]:
+    """The GPUs that runs may be spread over, none where there is one only; and the setup in which no others are seen.
+    What is left out is told. Raises SickDevice where none is well."""
+    if setup.arch is not None or not gpus.present():
+        return (), setup
+    names, left_out = usable(setup.environment, options.gpus, say)
+    if left_out:
+        setup = replace(setup, environment={**setup.environment, "CUDA_VISIBLE_DEVICES": ",".join(names)})
+    return names if len(names) > 1 else (), setup
 
 
 def settings_of(options: Options, setup: Setup) -> dict[str, Any]:
@@ -296,9 +301,9 @@ def settings_of(options: Options, setup: Setup) -> dict[str, Any]:
     }
 
 
-def limits_of(options: Options, setup: Setup) -> calibration.Limits:
+def limits_of(options: Options) -> calibration.Limits:
     """What the user lets runs have."""
-    return calibration.Limits(jobs_of(options), options.timeout, devices_of(setup), options.mode)
+    return calibration.Limits(jobs_of(options), options.timeout, mode=options.mode)
 
 
 def _with_digest(file: Path) -> str:

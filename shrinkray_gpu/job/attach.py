@@ -98,7 +98,7 @@ def report(
         chosen.needs.on(script, virtual=options.arch is not None),
         setup,
         oracle=chosen,
-        limits=limits_of(replace(options, mode=options.mode or "fork"), setup),
+        limits=limits_of(replace(options, mode=options.mode or "fork")),
     )
     try:
         measured = measure(text, output, plan, seconds=seconds, say=_now_and_then(say))

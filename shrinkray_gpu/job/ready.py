@@ -12,7 +12,7 @@ from shrinkray_gpu.calibration.standing import lanes_that_fit
 from shrinkray_gpu.device import gpus
 from shrinkray_gpu.errors import UsageError
 from shrinkray_gpu.evidence.dump_runs import dumping
-from shrinkray_gpu.job.asked import adopting, builds_cuda, limits_of
+from shrinkray_gpu.job.asked import adopting, builds_cuda, gpus_of, limits_of
 from shrinkray_gpu.job.fault_checks import slippage_checks
 from shrinkray_gpu.judging.policy import Policy
 from shrinkray_gpu.judging.repetition import FlakyTest
@@ -33,6 +33,7 @@ from shrinkray_gpu.same_fault.checkpoints import Checkpoints
 from shrinkray_gpu.same_fault.slippage_checks import SlippageChecks
 from shrinkray_gpu.start import Start, UserProgram, without
 from shrinkray_gpu.start.argument_slice import without_marks
+from shrinkray_gpu.start.several_gpus import on_groups
 from shrinkray_gpu.start.unread_values import with_unread_kept, without_unread_marks
 
 BRIEF = 1.0
@@ -40,7 +41,7 @@ BRIEF = 1.0
 LONG = 3.0
 """Limits from which on that is worth it."""
 HANGING = 8
-"""Lanes of which each may hold a kernel that never ends: the GPU's time is shared out among them."""
+"""Lanes of a GPU of which each may hold a kernel that never ends: its time is shared out among them."""
 
 
 def user_program(
@@ -57,13 +58,15 @@ def user_program(
         original=program.text,
     )
     needs = chosen.needs if chosen is not None else UNASKED
+    names, setup = gpus_of(options, setup, say)
     return UserProgram(
         program,
         needs.on(script, virtual=options.arch is not None),
         setup,
         chosen,
         adopting=lambda run: adopting(run, options, Path.cwd(), say),
-        limits=limits_of(options, setup),
+        limits=limits_of(options),
+        gpus=names,
         keep=options.keep,
         as_it_is="lift" in options.skip or bool(options.control_patches),
         look=_look(setup, options) if options.guards else None,
@@ -115,7 +118,8 @@ def prepare(
     say("calibrating: how candidates may run, and how often the fault shows ...")
     if start.told:
         say(start.told)
-    plan = given.plan(start)
+    placed, start = on_groups(given, start, say)
+    plan = placed.plan(start)
     if start.alone and plan.rate is not None and not start.bare:
         plan.close()
         why = f"the launch alone shows the fault in some runs only ({plan.rate})"
@@ -170,7 +174,7 @@ def _told_soon(plan: calibration.Plan) -> bool:
 def _shared(plan: calibration.Plan, jobs: int) -> calibration.Plan:
     """Where time is the question a try has the GPU to itself; not where what it tells is confirmed later."""
     mode = plan.mode
-    terms = replace(mode.terms, jobs=lanes_that_fit(plan.pool, min(jobs, HANGING)))
+    terms = replace(mode.terms, jobs=lanes_that_fit(plan.pool, min(jobs, HANGING * len(plan.pool.groups))))
     dry = replace(mode.dry, terms=replace(mode.dry.terms, jobs=jobs)) if mode.dry is not None else None
     return plan.in_mode(replace(mode, terms=terms, dry=dry))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -43,6 +44,8 @@ NO_CUDA = re.compile(
     r"|CUDA driver version is insufficient|libcuda\.so cannot found|no NVIDIA GPU",
     re.IGNORECASE,
 )
+_MORE_GPUS = re.compile(r"invalid device ordinal|Duplicate GPU detected", re.IGNORECASE)
+"""What CUDA says of a GPU that is not there, and NCCL of two processes that must share one."""
 EXPECTED = re.compile(r"\b(?:OutOfResources|PTXASError|CompileTimeAssertionFailure)$")
 """What Triton's autotuner catches of a config that does not fit."""
 _VARYING = re.compile(
@@ -142,6 +145,14 @@ def obstacle(run: Run) -> str:
         return (
             "The script asks for CUDA and finds no GPU: run shrink where there is one, "
             "or compile for one by --arch sm_90 (nothing is launched then)."
+        )
+    if _MORE_GPUS.search(failure.text):
+        if run.virtual:
+            return "The script asks for a second GPU, and the virtual one is alone: run shrink on a host with as many."
+        count = max(1, len(gpus.visible(os.environ)))
+        return (
+            f"The script asks for more GPUs than it sees ({count} in sight): run shrink where there are more, or let "
+            "it see more (CUDA_VISIBLE_DEVICES, --gpus)."
         )
     if failure.type in ("SyntaxError", "IndentationError", "TabError") and failure.line is None:
         return "The script is not Python that this interpreter can read: name another one by --python."

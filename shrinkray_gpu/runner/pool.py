@@ -5,19 +5,21 @@ from __future__ import annotations
 import contextlib
 import copy
 import hashlib
-import itertools
 import os
 import tempfile
 import threading
 from collections import Counter
 from collections.abc import Callable, Hashable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from shrinkray_gpu.device import coredump, gpus
 from shrinkray_gpu.errors import UsageError
 from shrinkray_gpu.runner import sanitizer, twins
+from shrinkray_gpu.runner.gpu_groups import GpuGroups
 from shrinkray_gpu.runner.host_memory import SHORT
 from shrinkray_gpu.runner.knob_settings import PLAIN, KnobSetting
 from shrinkray_gpu.runner.lanes import MEMORY, Setup, Worker, cold
@@ -112,17 +114,17 @@ class Pool:
         mode: str,
         jobs: int,
         seconds: float,
-        devices: tuple[str, ...] = (),
+        groups: GpuGroups | None = None,
         extra: float = COLD,
     ) -> None:
         self.script = script
         self.setup = twins.with_hash_seed(setup) if script.twins else setup
         self.terms = Terms(mode, jobs, seconds, extra, reuse=setup.reuse, narrow=setup.warm)
-        self.devices = devices or ("",)
+        self.groups = groups or GpuGroups()
+        """Of GPUs: each has lanes of its own."""
         self._record = LaneRecord()
-        self._turn = itertools.count(1)
-        self._workers = Stocks(WORKERS * len(self.devices))
-        self._others = Stocks(OTHERS * len(self.devices))
+        self._workers = Stocks(WORKERS * len(self.groups))
+        self._others = Stocks(OTHERS * len(self.groups))
         self._free = threading.BoundedSemaphore(jobs)
 
     @property
@@ -163,11 +165,13 @@ class Pool:
 
     def start(self, source: str) -> Mapping[str, Any]:
         """Bring up the worker for `source`, and its spare lanes. Returns what the worker says of its interpreter."""
-        reports = []
-        for device in self.devices:
-            with self._workers.using(*self._worker(self.script.request(source), device, PLAIN)) as stock:
-                reports.append(stock.worker.report)
-        return reports[0]
+
+        def report(group: str) -> Mapping[str, Any]:
+            with self._workers.using(*self._worker(self.script.request(source), group, PLAIN)) as stock:
+                return stock.worker.report
+
+        with ThreadPoolExecutor(len(self.groups), thread_name_prefix="up") as threads:
+            return [*threads.map(report, self.groups.names)][0]
 
     def run(
         self,
@@ -199,13 +203,16 @@ class Pool:
             return self._with_other(run, way, lambda other: self._run(request, bare, fresh, other), settled)
 
     def _run(self, request: Request, settings: RunSettings, fresh: bool, way: KnobSetting) -> Run:
-        return unshared(self.setup, lambda: self._run_there(request, settings, fresh, way))
+        return self._on_a_gpu(partial(self._run_there, request, settings, fresh, way))
 
-    def _run_there(self, request: Request, settings: RunSettings, fresh: bool, way: KnobSetting) -> Run:
+    def _on_a_gpu(self, make: Callable[[str], Run]) -> Run:
+        return unshared(self.setup, lambda: self.groups.run(make))
+
+    def _run_there(self, request: Request, settings: RunSettings, fresh: bool, way: KnobSetting, group: str) -> Run:
         if self.mode == "cold" or self.script.sanitizer:
-            return self._cold(request, settings, way)
+            return self._cold(request, settings, way, group)
         terms = LaneTerms(self.mode, self.seconds, fresh, self.terms.reuse)
-        key, make = self._worker(request, self._device(), way)
+        key, make = self._worker(request, group, way)
         if way.cheap:
             return self._workers.run(key, make, request, settings, terms, self._record)
         try:
@@ -213,7 +220,8 @@ class Pool:
             return self._others.run(key, make, request, self._limited(settings), terms, self._record)
         except UsageError as error:
             with contextlib.suppress(UsageError, OSError):
-                return self._cold(request, settings, way)  # no server there: its own process tells what is the matter
+                # No server there: its own process tells what is the matter.
+                return self._cold(request, settings, way, group)
             return Run(mode=self.mode, exit=None, trouble=str(error))
 
     def _limited(self, settings: RunSettings) -> RunSettings:
@@ -238,7 +246,7 @@ class Pool:
         return twins.with_other_compiler(run, way, other, ask)
 
     def _alone(self, request: Request, settings: RunSettings, way: KnobSetting) -> Run:
-        return unshared(self.setup, lambda: self._cold(request, settings, way))
+        return self._on_a_gpu(partial(self._cold, request, settings, way))
 
     def _compared(self, settings: RunSettings, run: Callable[[RunSettings, KnobSetting], Run]) -> Run:
         """The plain run, and what those in other ways do otherwise."""
@@ -249,9 +257,9 @@ class Pool:
         virtual = self.setup.arch is not None
         return twins.compare_runs(self.script.twins, ask, scratch=self.setup.scratch, virtual=virtual)
 
-    def _cold(self, request: Request, settings: RunSettings, way: KnobSetting) -> Run:
+    def _cold(self, request: Request, settings: RunSettings, way: KnobSetting, group: str) -> Run:
         with tempfile.TemporaryDirectory(dir=self.setup.scratch, ignore_cleanup_errors=True) as cache:
-            environment = {**self._environment((), self._device(), way), "TRITON_CACHE_DIR": cache}
+            environment = {**self._environment((), group, way), "TRITON_CACHE_DIR": cache}
             setup = replace(
                 self.setup,
                 warm=False,
@@ -316,24 +324,21 @@ class Pool:
         self._workers.close()
         self._others.close()
 
-    def _device(self) -> str:
-        return self.devices[next(self._turn) % len(self.devices)]
-
-    def _worker(self, request: Request, device: str, way: KnobSetting) -> tuple[Hashable, Callable[[], Stock]]:
+    def _worker(self, request: Request, group: str, way: KnobSetting) -> tuple[Hashable, Callable[[], Stock]]:
         """What tells the worker for this candidate from others, and what starts it. Its environment is the one that the
         candidate sets before its imports; a way may have an environment or an interpreter of its own, too."""
-        key = (request.preamble.environment, device, self.terms.narrow, self.setup.left_open)
+        key = (request.preamble.environment, group, self.terms.narrow, self.setup.left_open)
         if way.cheap:
-            return key, lambda: self._plain(request.preamble, device)
+            return key, lambda: self._plain(request.preamble, group)
         return (*key, tuple(sorted(way.environment.items())), way.python), lambda: self._other(
-            request.preamble, device, way
+            request.preamble, group, way
         )
 
-    def _plain(self, head: Preamble, device: str) -> Stock:
-        return Stock(Worker.start(self._setup(head, device, PLAIN)), self.jobs // len(self.devices) + 1)
+    def _plain(self, head: Preamble, group: str) -> Stock:
+        return Stock(Worker.start(self._setup(head, group, PLAIN)), self.jobs // len(self.groups) + 1)
 
-    def _other(self, head: Preamble, device: str, way: KnobSetting) -> Stock:
-        setup = self._setup(head, device, way)
+    def _other(self, head: Preamble, group: str, way: KnobSetting) -> Stock:
+        setup = self._setup(head, group, way)
         worker = Worker.start(setup)
         if setup.warm and setup.prepare and worker.report["spoilt"] and not worker.report["touched"]:
             worker.close()  # our own warming up started CUDA
@@ -343,8 +348,8 @@ class Pool:
             raise UsageError(f"with {way.name} the script's imports start CUDA, and a child forked then cannot use it")
         return Stock(worker, SPARES)
 
-    def _setup(self, head: Preamble, device: str, way: KnobSetting) -> Setup:
-        environment = self._environment(head.environment, device, way)
+    def _setup(self, head: Preamble, group: str, way: KnobSetting) -> Setup:
+        environment = self._environment(head.environment, group, way)
         return replace(
             self.setup,
             imports=tuple(dict.fromkeys((*head.imports, *self.setup.imports))),
@@ -353,9 +358,9 @@ class Pool:
         )
 
     def _environment(
-        self, settings: tuple[tuple[str, str], ...], device: str, way: KnobSetting = PLAIN
+        self, settings: tuple[tuple[str, str], ...], group: str, way: KnobSetting = PLAIN
     ) -> Mapping[str, str]:
-        chosen = {"CUDA_VISIBLE_DEVICES": device} if device else {}
+        chosen = {"CUDA_VISIBLE_DEVICES": group} if group else {}
         if self.setup.arch:
             chosen = {"CUDA_VISIBLE_DEVICES": ""}  # the virtual GPU stays clear of a real one
             if gpus.driver():
@@ -368,7 +373,7 @@ class Pool:
 
     def _driverless(self, environment: Mapping[str, str]) -> dict[str, str]:
         """So that no driver is found. NVRTC starts it (CUDA 13.0), and in a child of a process that had started it and
-        seen no device it died of SIGSEGV on an H100, or waited until its time was over."""
+        seen no group it died of SIGSEGV on an H100, or waited until its time was over."""
         folder = os.path.join(self.setup.scratch, "driverless")
         os.makedirs(folder, exist_ok=True)
         open(os.path.join(folder, "libcuda.so.1"), "a").close()  # "file too short", and nothing is looked for further

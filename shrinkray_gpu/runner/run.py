@@ -214,6 +214,8 @@ class Run:
     """Whether this was on the virtual GPU, whatever the mode."""
     peak: int = 0
     """The most device memory that torch held at once in it, in bytes; 0: none, or not known."""
+    gpus: int = 0
+    """Up to which GPU torch held memory in it, counted from 1; 0: on none, or not known."""
     fence: tuple[str, ...] = field(default=(), compare=False)
     """The parts of the fence that held around it."""
     pid: int = 0
@@ -260,6 +262,7 @@ class Report(TypedDict):
     comparison: Comparison | None
     writes: list[str]
     peak: int
+    gpus: int
     fresh: bool
     over: str
     """Why the lane takes no other candidate; empty if it does."""

@@ -64,6 +64,8 @@ class UserProgram:
     """None: the fault seen is adopted."""
     adopting: Callable[[Run], Oracle]
     limits: calibration.Limits
+    gpus: tuple[str, ...] = ()
+    """Those that runs may be spread over, as CUDA_VISIBLE_DEVICES names each; empty: there is one at most."""
     keep: frozenset[str] = frozenset()
     as_it_is: bool = False
     """Whether the user wants no lifted one, or named controls that only fit the program as it is."""

@@ -12,8 +12,9 @@ from typing import TypeVar
 
 from shrinkray_gpu.cells.cell import Cell, Row
 from shrinkray_gpu.cells.shipped_files import Files, packed
-from shrinkray_gpu.cells.sick_gpu import sickness
+from shrinkray_gpu.cells.sick_gpu import checked
 from shrinkray_gpu.errors import ShrinkError
+from shrinkray_gpu.runner.gpu_groups import GpuGroups
 from shrinkray_gpu.triage.clusters import FailureMember
 from shrinkray_gpu.triage.reductions import FAILED, Reducing, reduced
 from shrinkray_gpu.triage.reported import ReportedFailure
@@ -138,7 +139,7 @@ class _RerunCell(TriageCell):
         found = self.found(lanes)
         doubtful = found.unsettled or (found.fault is not None and found.fault.phase == "device")
         row = {"found": found.to_json(), "versions": dict(lanes.place.versions)}
-        return {**row, **(sickness() if doubtful and self.where.arch is None else {})}
+        return checked(row, GpuGroups(), lambda: row) if doubtful and self.where.arch is None else row
 
     @abstractmethod
     def found(self, lanes: Reruns) -> Rerun: ...

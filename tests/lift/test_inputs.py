@@ -32,6 +32,13 @@ def whole(content: dict[str, Any], **more: Any) -> dict[str, Any]:
     return tensor("i", [100], dtype="int64", content=content, **more)
 
 
+def test_a_tensor_stays_on_its_gpu() -> None:
+    assert lines(tensor("x", [4]), tensor("y", [4], device="cuda:1")) == [
+        "x = torch.zeros(4)",
+        'y = torch.zeros(4, device="cuda:1")',
+    ]
+
+
 def test_floats_are_guessed_twice() -> None:
     x = tensor("x_ptr", [4, 8])
     assert len(choices([x])) == 2

@@ -214,6 +214,7 @@ def may_be(path: Path, other: Any) -> bool:
         (("launches", 0, "arguments", 0, "bytes"), -1, "below zero"),
         (("launches", 0, "arguments", 0, "dtype"), "int9999999999", "is no type"),
         (("launches", 0, "arguments", 0, "device"), 'cuda"', "is no device"),
+        (("launches", 0, "arguments", 0, "device"), "cuda:0", "is no device"),
         (("launches", 0, "arguments", 8, "text"), "1 # x", "is no expression"),
         (("launches", 0, "arguments", 8, "text"), "1, y=2", "is no expression"),
         (("launches", 0, "arguments", 2, "module"), "a b", "is no module"),

@@ -195,6 +195,14 @@ def test_a_gpu_that_no_program_can_use_is_the_machines_fault(monkeypatch: pytest
     assert "run shrink where there is one" in obstacle(without)
 
 
+def test_a_program_that_needs_more_gpus_is_told_how_many_there_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(gpus, "visible", lambda environment: [("a", ""), ("b", "")])
+    for text in ("CUDA error: invalid device ordinal", "ncclInvalidUsage: Duplicate GPU detected : rank 1 and rank 0"):
+        run = failing("RuntimeError", text)
+        assert adopt(run) is None
+        assert "asks for more GPUs than it sees (2 in sight): run shrink where there are more" in obstacle(run)
+
+
 def test_real_faults_are_no_obstacles() -> None:
     assert [name for name, run in RUNS.items() if obstacle(run)] == []
 

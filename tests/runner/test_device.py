@@ -35,6 +35,52 @@ def test_a_process_in_which_only_nvml_looked_has_not_started_cuda(answer: int, t
     assert done.stdout.strip() == told, done.stderr
 
 
+SEVERAL = """
+#include <string.h>
+static void *now = (void *)1;
+static int retained;
+int cuCtxGetCurrent(void **context) { *context = now; return 0; }
+int cuDeviceGetCount(int *count) { *count = 4; return 0; }
+int cuDeviceGet(int *device, int index) { *device = index; return 0; }
+int cuDevicePrimaryCtxGetState(int device, unsigned *flags, int *active) { *active = ACTIVE >> device & 1; return 0; }
+int cuDevicePrimaryCtxRetain(void **context, int device) { retained++; *context = (void *)(device + 1L); return 0; }
+int cuDevicePrimaryCtxRelease_v2(int device) { retained--; return 0; }
+int cuCtxPushCurrent_v2(void *context) { now = context; return 0; }
+int cuCtxPopCurrent_v2(void **context) { now = (void *)1; return 0; }
+int cuCtxSynchronize(void) { return now == (void *)(FAULTS + 1L) ? 700 : retained > 1 ? 999 : 0; }
+"""
+
+
+@pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler here")
+@pytest.mark.parametrize(("active", "faults", "told"), [(5, 2, 700), (5, 0, 700), (5, 1, 0), (1, 2, 0), (7, 3, 0)])
+def test_a_fault_on_another_gpu_than_the_current_one_is_seen(
+    active: int, faults: int, told: int, tmp_path: Path
+) -> None:
+    """The last kernel ran on the third of three, and the script went back to the first."""
+    (tmp_path / "driver.c").write_text(SEVERAL)
+    words = [f"-DACTIVE={active}", f"-DFAULTS={faults}", "-o", "libcuda.so.1", "driver.c"]
+    subprocess.run(["cc", "-shared", "-fPIC", *words], cwd=tmp_path, check=True)
+    environment = {**os.environ, "LD_LIBRARY_PATH": str(tmp_path)}
+    done = subprocess.run([sys.executable, "-c", ASK], env=environment, capture_output=True, text=True)
+    assert done.stdout.strip() == f"True {told}", done.stderr
+
+
+def test_as_many_gpus_are_used_as_hold_memory_of_torch() -> None:
+    """torch counts without the driver, which says nothing any more after a fault."""
+    stands_in = """
+from types import SimpleNamespace
+held = [{"reserved_bytes.all.peak": size} for size in (1 << 20, 0, 4096, 0)]
+cuda = SimpleNamespace(is_initialized=lambda: STARTED, device_count=lambda: 4, memory_stats=held.__getitem__)
+sys.modules["torch"] = SimpleNamespace(cuda=cuda)
+device.is_initialised = lambda: True
+print(device.gpus_used())
+"""
+    for started, used in (("True", "3"), ("False", "0")):
+        text = f"import sys\n{ASK[: ASK.index('device._opened')]}{stands_in.replace('STARTED', started)}"
+        done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True)
+        assert done.stdout.strip() == used, done.stderr
+
+
 def test_without_a_driver_nobody_started_it(tmp_path: Path) -> None:
     environment = {**os.environ, "LD_LIBRARY_PATH": str(tmp_path)}
     text = ASK.replace("print(", "import ctypes\ndef gone(name): raise OSError(name)\nctypes.CDLL = gone\nprint(")

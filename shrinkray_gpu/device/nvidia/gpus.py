@@ -1,9 +1,10 @@
-"""What NVML says of the GPUs, without starting CUDA: the tool's own process must never hold a context."""
+"""What NVML and the driver say of the GPUs, without starting CUDA: the tool's own process must never hold a context."""
 
 from __future__ import annotations
 
+import json
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
 
@@ -21,6 +22,17 @@ if not nvml.nvmlInit_v2() and not nvml.nvmlDeviceGetHandleByIndex_v2(0, ctypes.b
     print(major.value, minor.value, sizes[0])
 """
 """Ends with an exception, which nobody reads, where there is no NVML."""
+_LIST = """
+import ctypes, json, uuid
+cuda, count, found = ctypes.CDLL("libcuda.so.1"), ctypes.c_int(), []
+assert cuda.cuInit(0) == 0 and cuda.cuDeviceGetCount(ctypes.byref(count)) == 0
+for device in range(count.value):
+    name, own = ctypes.create_string_buffer(256), (ctypes.c_ubyte * 16)()
+    assert cuda.cuDeviceGetName(name, 256, device) == 0 and cuda.cuDeviceGetUuid_v2(own, device) == 0
+    found.append((f"GPU-{uuid.UUID(bytes=bytes(own))}", name.value.decode()))
+print(json.dumps(found))
+"""
+"""The devices that a program sees, in its order. Makes no context."""
 _PROBE = """
 import ctypes
 cuda, context, memory = ctypes.CDLL("libcuda.so.1"), ctypes.c_void_p(), ctypes.c_uint64()
@@ -74,11 +86,28 @@ def memory() -> float:
     return _first_gpu()[2] / (1 << 30)
 
 
-def trouble() -> str:
-    """Why a program that sets 4 KiB of memory fails on the first GPU, in a process of its own; empty: it does well, or
-    the GPU is full or another's alone, which says nothing of its health."""
+def visible(environment: Mapping[str, str]) -> Sequence[tuple[str, str]]:
+    """Each GPU that a program with this environment sees: what names it in CUDA_VISIBLE_DEVICES, and its model. Empty
+    where it sees one at most, or nobody tells."""
+    named = [name.strip() for name in environment.get("CUDA_VISIBLE_DEVICES", "").split(",") if name.strip()]
+    if any(name.startswith("MIG") for name in named):  # of which CUDA shows a process the first alone
+        return [(name, "") for name in named]
+    if len(named) == 1 or len([*DEVICES.glob("nvidia[0-9]*")]) == 1:
+        return []  # one at most, and the driver need not be asked
     try:
-        said = answer_of(_PROBE).strip()
+        found: list[tuple[str, str]] = [(name, model) for name, model in json.loads(answer_of(_LIST, environment))]
+    except (TimeoutError, ValueError):
+        return []
+    return found
+
+
+def trouble(device: str = "") -> str:
+    """Why a program that sets 4 KiB of memory fails on a GPU, in a process of its own; empty: it does well, or the GPU
+    is full or another's alone, which says nothing of its health. `device`: as CUDA_VISIBLE_DEVICES names it; empty: the
+    first."""
+    try:
+        chosen = {**os.environ, "CUDA_VISIBLE_DEVICES": device} if device else os.environ
+        said = answer_of(_PROBE, chosen).strip()
     except TimeoutError as error:
         return f"the driver gives {error}"
     return "" if said == "well" else said or "the driver cannot be loaded"

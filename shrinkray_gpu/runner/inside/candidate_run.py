@@ -32,4 +32,5 @@ def run(request: Dict[str, Any], setup: Dict[str, Any], link: socket.socket) -> 
         if getpid() != process:
             _exit(status)  # a child that the script forked came to the script's end
         candidate.ended()
-    return {"exit": status, "failure": failure, "trouble": bug, **candidate.report, "peak": device.peak_bytes()}
+    of_device = {"peak": device.peak_bytes(), "gpus": device.gpus_used()}
+    return {"exit": status, "failure": failure, "trouble": bug, **candidate.report, **of_device}

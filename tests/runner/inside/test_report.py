@@ -30,6 +30,7 @@ REPORT: dict[str, Any] = {
         "incomparable": "",
         "comparison": None,
         "peak": 0,
+        "gpus": 1,
         "fresh": True,
         "over": "",
     },

@@ -83,11 +83,21 @@ def tensor(value: Any) -> Record:
         "address": storage.data_ptr(),
         # An allocation starts at a multiple of 512 on a GPU, of 64 on the CPU; one made of foreign memory may not.
         "residue": storage.data_ptr() % 16,
-        "device": value.device.type,
+        "device": _device(value.device),
     }
     for note in NOTES:
         note(value, about)
     return about
+
+
+def _device(device: Any) -> str:
+    """How a script names it in which nothing chose another one: `cuda` is the current device, and any other `cuda:1`.
+    Where the current one is not the first, these two change places."""
+    torch = sys.modules.get("torch")
+    if device.type != "cuda" or torch is None or torch.cuda.device_count() < 2:
+        return str(device.type)
+    current = torch.cuda.current_device()
+    return "cuda" if device.index == current else "cuda:%d" % (device.index or current)
 
 
 def _numbers(values: Any) -> List[int]:

@@ -96,7 +96,7 @@ def _argument(argument: Record, at: str) -> Iterator[str]:
 def _tensor(tensor: Record, at: str) -> Iterator[str]:
     if not _DTYPE.fullmatch(tensor["dtype"]):
         yield "%s.dtype is no type" % at
-    if not _is_name(tensor["device"]):
+    if not re.fullmatch(r"[a-z]+(:[1-9][0-9]?)?", tensor["device"]):
         yield "%s.device is no device" % at
     if len(tensor["shape"]) != len(tensor["strides"]):
         yield "%s.strides are not as many as its sizes" % at

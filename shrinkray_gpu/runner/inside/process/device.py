@@ -5,8 +5,9 @@ from __future__ import annotations
 import ctypes
 import os
 import struct
+import sys
 import time
-from typing import Any, Tuple
+from typing import Any, List, Tuple
 
 NOT_INITIALISED = 3
 """CUDA's number for a driver that was not started."""
@@ -65,7 +66,22 @@ def sticky() -> int:
     cuda = ctypes.CDLL("libcuda.so.1")
     if not context.value and not _retain_primary(cuda):
         return 0
-    return int(cuda.cuCtxSynchronize())
+    return int(cuda.cuCtxSynchronize()) or _on_others(cuda)
+
+
+def _on_others(cuda: ctypes.CDLL) -> int:
+    """The error of any device, where several have a context: a kernel may have failed on another than the current."""
+    devices = _active(cuda)
+    for device in devices if len(devices) > 1 else ():
+        context = ctypes.c_void_p()
+        code = cuda.cuDevicePrimaryCtxRetain(ctypes.byref(context), device) or cuda.cuCtxPushCurrent_v2(context)
+        if not code:
+            code = cuda.cuCtxSynchronize()
+            cuda.cuCtxPopCurrent_v2(ctypes.byref(ctypes.c_void_p()))
+            cuda.cuDevicePrimaryCtxRelease_v2(device)
+        if code:
+            return int(code)
+    return 0
 
 
 def writes_dumps() -> bool:
@@ -124,18 +140,25 @@ def current() -> bool:
 
 def _retain_primary(cuda: ctypes.CDLL) -> bool:
     """Make the active primary context current in this thread; False if no device has one."""
-    count = ctypes.c_int()
+    for device in _active(cuda)[:1]:
+        context = ctypes.c_void_p()
+        cuda.cuDevicePrimaryCtxRetain(ctypes.byref(context), device)
+        return bool(cuda.cuCtxSetCurrent(context) == 0)
+    return False
+
+
+def _active(cuda: ctypes.CDLL) -> List[ctypes.c_int]:
+    """The devices that have a primary context in this process."""
+    count, found = ctypes.c_int(), []
     if cuda.cuDeviceGetCount(ctypes.byref(count)):
-        return False
+        return []
     for index in range(count.value):
         device, flags, active = ctypes.c_int(), ctypes.c_uint(), ctypes.c_int()
         cuda.cuDeviceGet(ctypes.byref(device), index)
         cuda.cuDevicePrimaryCtxGetState(device, ctypes.byref(flags), ctypes.byref(active))
         if active.value:
-            context = ctypes.c_void_p()
-            cuda.cuDevicePrimaryCtxRetain(ctypes.byref(context), device)
-            return bool(cuda.cuCtxSetCurrent(context) == 0)
-    return False
+            found.append(device)
+    return found
 
 
 def warm() -> dict[str, Any]:
@@ -162,13 +185,26 @@ def warm() -> dict[str, Any]:
 
 
 def peak_bytes() -> int:
-    """The most device memory that torch held at once in this process."""
-    import sys
-
-    torch = sys.modules.get("torch")
-    if torch is None or not is_initialised() or not torch.cuda.is_initialized():
-        return 0
+    """The most device memory that torch held at once in this process, on the current device."""
+    torch = _started_torch()
     try:
-        return int(torch.cuda.max_memory_reserved())
+        return int(torch.cuda.max_memory_reserved()) if torch is not None else 0
     except RuntimeError:
         return 0  # the context is gone with its fault
+
+
+def gpus_used() -> int:
+    """How many devices a program like the one in this process must see: up to the last on which torch held memory."""
+    torch = _started_torch()
+    try:
+        count = torch.cuda.device_count() if torch is not None else 0
+        held = [torch.cuda.memory_stats(index).get("reserved_bytes.all.peak", 0) for index in range(count)]
+    except RuntimeError:
+        return 0
+    return max((index for index, size in enumerate(held, 1) if size), default=0)
+
+
+def _started_torch() -> Any:
+    """The module, where it has started CUDA; else None."""
+    torch = sys.modules.get("torch")
+    return torch if torch is not None and is_initialised() and torch.cuda.is_initialized() else None
