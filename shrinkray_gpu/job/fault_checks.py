@@ -27,6 +27,7 @@ from shrinkray_gpu.same_fault.active_controls import ActiveControls, ControlTria
 from shrinkray_gpu.same_fault.checkpoints import Checkpoints
 from shrinkray_gpu.same_fault.fingerprints import Fingerprints
 from shrinkray_gpu.same_fault.slippage_checks import SlippageChecks
+from shrinkray_gpu.same_fault.stage_controls import of_stages
 
 LOOKS = 8
 """Times that the instruments look at a flaky fault."""
@@ -79,7 +80,9 @@ def _standard(original: Program, plan: calibration.Plan, reference: Reference | 
     only_cuda = bool(seen.builds) and not (seen.compiles or seen.launches)
     standard = controls.standard(plan.gpu, triton=not only_cuda, amd=_for_amd(plan)) if own else ()
     if reference is not None and not only_cuda:
-        standard = (*controls.of_access(reference.fault), *controls.of_front_end(reference.fault), *standard)
+        fault = reference.fault
+        more = (*controls.of_access(fault), *controls.of_front_end(fault), *of_stages(fault, original.text))
+        standard = (*more, *standard)
     check = plan.oracle.comparison if isinstance(plan.oracle, SameFaultOracle) else None
     if check is not None and plan.gpu:
         standard = controls.standard(plan.gpu, amd=_for_amd(plan))
