@@ -27,6 +27,7 @@ from shrinkray_gpu.same_fault.active_controls import ActiveControls, ControlTria
 from shrinkray_gpu.same_fault.checkpoints import Checkpoints
 from shrinkray_gpu.same_fault.fingerprints import Fingerprints
 from shrinkray_gpu.same_fault.slippage_checks import SlippageChecks
+from shrinkray_gpu.same_fault.stage_controls import of_stages
 
 LOOKS = 8
 """Times that the instruments look at a flaky fault."""
@@ -81,7 +82,8 @@ def _standard(original: Program, plan: calibration.Plan, reference: Reference | 
     if reference is not None and not only_cuda:
         fault, kernels = reference.fault, {launch.kernel for launch in seen.launches}
         results = controls.of_results(fault, kernels, gpu=plan.gpu)
-        standard = (*controls.of_access(fault), *controls.of_front_end(fault), *results, *standard)
+        more = (*controls.of_access(fault), *controls.of_front_end(fault), *of_stages(fault, original.text), *results)
+        standard = (*more, *standard)
     check = plan.oracle.comparison if isinstance(plan.oracle, SameFaultOracle) else None
     if check is not None and plan.gpu:
         standard = controls.standard(plan.gpu, amd=_for_amd(plan))

@@ -8,10 +8,11 @@ out. A record that is broken has that for its obstacle (`schema.sound`), and no 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import zip_longest
 
 from shrinkray_gpu.errors import bug_words
+from shrinkray_gpu.lift.decisive import Decisive, in_launch, made_before, pointers_in, with_exact
 from shrinkray_gpu.lift.emit import lift, lifts, obstacle
 from shrinkray_gpu.lift.launch_list import histories
 from shrinkray_gpu.lift.refusals import beyond
@@ -20,7 +21,17 @@ from shrinkray_gpu.runner.inside.capture.compilations import ONLY_COMPILED
 from shrinkray_gpu.runner.inside.capture.schema import LaunchRecord
 from shrinkray_gpu.runner.run import Run
 
-__all__ = ["Offer", "candidates", "histories", "lift", "lifts", "obstacles", "offers", "suspect_kernels"]
+__all__ = [
+    "Offer",
+    "candidates",
+    "histories",
+    "lift",
+    "lifts",
+    "list_takes_pointers",
+    "obstacles",
+    "offers",
+    "suspect_kernels",
+]
 
 
 @dataclass(frozen=True)
@@ -35,17 +46,30 @@ class Offer:
     """Whether it was recorded in a CUDA graph; in the script it is a plain launch."""
     compiled: bool = False
     """Whether it was compiled only, and launched by nobody."""
+    decided: bool = False
+    """Whether what its tensors hold decides where it goes: contents that are made up may show a fault of their own."""
+    made_before: bool = False
+    """Whether what decides was written by an earlier launch, whose mistake it may be."""
+    pointers: bool = False
+    """Whether it takes numbers as addresses, which say nothing in another process."""
 
 
-def offers(run: Run, kernel: str = "") -> tuple[Offer, ...]:
+def offers(run: Run, kernel: str = "", *, exact: bool = False) -> tuple[Offer, ...]:
     """Scripts that may show the fault of a captured run. Where nobody knows which launch it was, each of the suspects
     comes in its simplest form before any of them comes in another.
 
-    `kernel`: what is known to fault. Its launches come first, however long before the last one they were."""
+    `kernel`: what is known to fault. Its launches come first, however long before the last one they were.
+    `exact`: what decides where a launch goes is as it was recorded, by no recipe."""
     found: dict[str, Offer] = {}
     named = [x for x in _launches(run) if kernel and x["kernel"] == kernel]
     suspects = named[:SUSPECTS] or _suspects(run)
-    every = [[_offer(text, x) for text in _texts(x)[0]] for x in suspects]
+    history = run.captured.get("history") if run.captured else None
+    every = []
+    for launch in suspects:
+        known = in_launch(launch)
+        about = _about(launch, known, made_before(history, launch["kernel"]))
+        texts, _ = _texts(with_exact(launch, known) if exact else launch)
+        every.append([replace(about, text=text) for text in texts])
     for row in zip_longest(*every):
         for offer in row:
             if offer is not None:
@@ -72,9 +96,22 @@ def _texts(launch: LaunchRecord) -> tuple[tuple[str, ...], str]:
         return (), f"a bug of shrink's own keeps it from being written down ({bug_words(error)})"
 
 
-def _offer(text: str, launch: LaunchRecord) -> Offer:
-    only_compiled = launch.get("how") in ONLY_COMPILED
-    return Offer(text, launch["kernel"], launch.get("launch"), bool(launch.get("graph")), only_compiled)
+def _about(launch: LaunchRecord, known: Decisive, made_before: bool) -> Offer:
+    return Offer(
+        "",
+        launch["kernel"],
+        launch.get("launch"),
+        graph=bool(launch.get("graph")),
+        compiled=launch.get("how") in ONLY_COMPILED,
+        decided=bool(known.decide),
+        made_before=made_before,
+        pointers=bool(known.pointers),
+    )
+
+
+def list_takes_pointers(run: Run) -> bool:
+    """Whether a launch of the run takes numbers as addresses."""
+    return pointers_in(run.captured.get("history") if run.captured else None)
 
 
 def suspect_kernels(run: Run) -> frozenset[str]:

@@ -98,6 +98,8 @@ class MismatchOracle(Oracle):
     def verdict(self, run: Run) -> Verdict:
         failure = speech.uncaught(run)
         own = bool(weakness(failure)) if failure is not None else run.signal is None and _status(run) not in (0, None)
+        if failure is not None and not own and run.mode == "plain":
+            return unclear(f"{speech.ending(run)}, and a plain run does not tell whether the script raises that itself")
         return shows(speech.ending(run)) if own else lacks(speech.ending(run))
 
 

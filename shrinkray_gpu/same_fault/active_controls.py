@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from shrinkray_gpu.oracle.verdict import Verdict, shows
 from shrinkray_gpu.reduction.program import Program
 from shrinkray_gpu.same_fault.controls import Control, ControlOutcome, ControlResult, Controls, refuse
+from shrinkray_gpu.same_fault.stage_controls import nearest
 
 
 @dataclass(frozen=True)
@@ -101,7 +102,8 @@ class ActiveControls:
 
     def _active(self, among: frozenset[Control]) -> tuple[Control, ...]:
         found = [future.result() for one, future in zip(self.all, self._tried, strict=True) if one in among]
-        return tuple(tried.control for tried in found if tried.outcome is ControlOutcome.PASSES)
+        passing = [tried.control for tried in found if tried.outcome is ControlOutcome.PASSES]
+        return nearest(passing, self.chosen)
 
     def _held(self, text: str, controls: tuple[Control, ...]) -> Verdict:
         if not controls:

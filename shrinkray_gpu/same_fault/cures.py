@@ -23,6 +23,8 @@ MOST = 12
 """Places at which an edit is tried."""
 REDUCTIONS = frozenset({"sum", "max", "min", "argmax", "argmin", "cumsum", "cumprod", "reduce", "xor_sum", "sort"})
 MADE = frozenset({"zeros", "full", "zeros_like"})
+TAKEN = frozenset({"dtype", "element_ty"})
+"""What a tensor or a pointer calls its type."""
 _SHOWN = re.compile(r"^(.*\S.*)\n[ \t]*\^", re.MULTILINE)
 _DTYPE = re.compile(r"(?:bfloat16|float\d\w*|u?int\d+)")
 
@@ -154,12 +156,17 @@ def _other_axis(node: cst.CSTNode, code: Code) -> Offers:
 
 
 def _other_type(node: cst.CSTNode, code: Code) -> Offers:
+    """For one that is named, or taken from another tensor."""
     if isinstance(node, cst.Call) and _method(node) in MADE:
         for dtype in (arg.value for arg in node.args):
-            if isinstance(dtype, cst.Attribute) and _DTYPE.fullmatch(dtype.attr.value):
+            if not isinstance(dtype, cst.Attribute):
+                continue
+            named = _DTYPE.fullmatch(dtype.attr.value)
+            if named or dtype.attr.value in TAKEN:
+                language = code(node.func).removesuffix(_method(node))
                 for other in ("float32", "int32", "int64", "float16"):
                     if other != dtype.attr.value:
-                        yield dtype.attr, other
+                        yield (dtype.attr, other) if named else (dtype, language + other)
 
 
 def _other_extent(node: cst.CSTNode, code: Code) -> Offers:

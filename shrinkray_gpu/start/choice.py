@@ -23,7 +23,7 @@ from shrinkray_gpu.reduction.size import lines
 from shrinkray_gpu.runner.run import Run
 from shrinkray_gpu.same_fault.of_lifted import OriginalFingerprint
 from shrinkray_gpu.start.capture_runs import Runs, plain
-from shrinkray_gpu.start.description import failure_description, lifted_description
+from shrinkray_gpu.start.description import failure_description, lifted_description, memory_obstacle
 from shrinkray_gpu.start.given import Say, Start, UserProgram
 from shrinkray_gpu.start.lifted_scripts import LiftedScripts, ahead, lifted_prelude
 from shrinkray_gpu.start.one_file import in_one_file
@@ -166,6 +166,10 @@ class StartSearch:
         )
         # Where lanes are up, to try all suspects takes less than the instruments do.
         offers = _offers(run, None if self.ahead and self.ahead.up(oracle) else identity)
+        # No evaluator holds what is made up against the program on a GPU, and the instruments see where it faults.
+        fault = Fault.of(run)
+        held = self.runs.gpu and fault is not None and fault.phase == "device"
+        offers = tuple(each for each in offers if not (held and (each.decided or each.pointers)))
         if (asked := _carried(self.given, oracle)) is not None:
             if found := trying.first([each.text for each in offers], asked, run):
                 text, seen = found
@@ -178,11 +182,14 @@ class StartSearch:
         if found := trying.first([each.text for each in offers], oracle, run):
             text, seen = found
             return self._lifted(as_it_is, text, seen, lifted_description(run, offers, trying.made[text]), children)
-        again = self.runs.with_values(oracle)
+        again, obstacle = self.runs.with_values(oracle), ""
         if self.runs.shows(oracle, again):
-            offers = _offers(again, identity)
-            none: tuple[str, ...] = ()
-            lists = if_it_helps(lambda: lift.histories(again), none, "writing the list of launches", self.say)
+            every = _offers(again, identity, exact=held)
+            offers = tuple(each for each in every if not (held and (each.made_before or each.pointers)))
+            obstacle = memory_obstacle(every) if held else ""
+            lists: tuple[str, ...] = ()
+            if not (held and lift.list_takes_pointers(again)):
+                lists = if_it_helps(lambda: lift.histories(again), lists, "writing the list of launches", self.say)
             # What needs no file beside it is worth more than one launch that needs a file.
             for beside in (False, True):
                 texts = [each.text for each in offers if bool(files(each.text)) == beside]
@@ -195,10 +202,13 @@ class StartSearch:
                 if found := trying.first([text for text in lists if bool(files(text)) == beside], oracle, run):
                     text, seen = found
                     told = f"no launch alone shows the fault, the list of all {len(again.launches)} does"
+                    if obstacle:
+                        told = f"the list of all {len(again.launches)} launches shows the fault; {obstacle}"
                     return replace(self._lifted(as_it_is, text, seen, told, children), history=True)
-        for obstacle in lift.obstacles(again if self.runs.shows(oracle, again) else run):
-            self.say(f"a launch could not be lifted out of the program: {obstacle}")
+        for why in lift.obstacles(again if self.runs.shows(oracle, again) else run):
+            self.say(f"a launch could not be lifted out of the program: {why}")
         told = failure_description(again, shows=self.runs.shows(oracle, again), offers=bool(offers))
+        told = f"not lifted: {obstacle}" if obstacle else told
         return in_one_file(replace(as_it_is, told=told), oracle, self.runs, self.say)
 
     def _lifted(self, start: Start, text: str, seen: tuple[Run, ...], told: str, children: bool) -> Start:
@@ -239,14 +249,14 @@ def _identity(given: UserProgram, oracle: Oracle, run: Run, seen: Fault | None) 
     )
 
 
-def _offers(run: Run, identity: OriginalFingerprint | None) -> tuple[lift.Offer, ...]:
+def _offers(run: Run, identity: OriginalFingerprint | None, *, exact: bool = False) -> tuple[lift.Offer, ...]:
     """The scripts to try, in order: first the launches of the kernels that the sanitizer names, if it was there. Where
     several kernels are suspects, the instruments are waited for: they name the one."""
     if recorded := sanitizer_records.kernels(run.records):
-        return tuple(offer for kernel in recorded for offer in lift.offers(run, kernel))
+        return tuple(offer for kernel in recorded for offer in lift.offers(run, kernel, exact=exact))
     several = len(lift.suspect_kernels(run)) > 1
     fault = identity.fault if identity is not None and several else None
-    return lift.offers(run, fault.kernel if fault is not None else _broken_kernel(run))
+    return lift.offers(run, fault.kernel if fault is not None else _broken_kernel(run), exact=exact)
 
 
 def _broken_kernel(run: Run) -> str:

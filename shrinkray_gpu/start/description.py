@@ -22,6 +22,16 @@ def lifted_description(run: Run, offers: Sequence[lift.Offer], text: str) -> str
     return f"launch {offer.launch + 1} of {max(launches, offer.launch + 1)} ({kernel}) alone shows the fault"
 
 
+def memory_obstacle(offers: Sequence[lift.Offer]) -> str:
+    """Why a launch alone, with what its tensors held, would be another fault; empty where it may be the same."""
+    for offer in offers:
+        if offer.pointers:
+            return f"{offer.kernel} takes numbers as addresses, which say nothing in another process"
+        if offer.made_before:
+            return f"what an earlier kernel wrote decides where {offer.kernel} goes"
+    return ""
+
+
 def failure_description(again: Run, *, shows: bool, offers: bool) -> str:
     """Why nothing that was lifted shows the fault, as far as can be told. `again`: the run with values written down."""
     if not offers:

@@ -69,6 +69,13 @@ def test_a_kind_of_edit_is_offered_at_each_place_that_it_fits(name: str, edits: 
         assert each.text != KERNEL
 
 
+def test_a_type_that_is_taken_from_a_tensor_is_one_of_another_type() -> None:
+    text = "peak = tl.full([8], 0.0, q.dtype)\nsum = tl.zeros([8], dtype=out.dtype.element_ty)\n"
+    edits = [each.edit for each in BY_NAME["of another type"].apply(text)]
+    assert "tl.full([8], 0.0, tl.float32) for tl.full([8], 0.0, q.dtype)" in edits
+    assert "tl.zeros([8], dtype=tl.float32) for tl.zeros([8], dtype=out.dtype.element_ty)" in edits
+
+
 def test_a_parameter_of_a_kernel_becomes_a_constexpr() -> None:
     edits = [each.edit for each in BY_NAME["a constexpr"].apply("import triton\n" + PARAMETERS)]
     assert edits == ["N: 'constexpr' for N: int", "p: 'constexpr' for p"]
