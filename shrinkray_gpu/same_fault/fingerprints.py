@@ -10,6 +10,7 @@ from dataclasses import replace
 
 from shrinkray_gpu.oracle.fault import Fault, Reference
 
+TIMEOUT = "timeout"
 Examine = Callable[[str], Fault | None]
 """The Fault of a program's text by the instruments there are; None if it shows none in that run."""
 
@@ -49,19 +50,23 @@ class Fingerprints:
 
     def of(self, text: str) -> Future[Fault | None]:
         """What the instruments see of this program."""
-        assert self.examine is not None
-        examine = self.examine
         with self._lock:
             known = self._faults.get(text)
             if known is None:
-                known = self._threads.submit(examine, text)
+                known = self._threads.submit(self._seen, text)
                 self._faults[text] = known
             return known
 
     def again(self, text: str) -> Fault | None:
         """The same of another run."""
+        return self._threads.submit(self._seen, text).result()
+
+    def _seen(self, text: str) -> Fault | None:
+        """A run that was stopped for its time under an instrument tells nothing of a fault that is none of time."""
         assert self.examine is not None
-        return self._threads.submit(self.examine, text).result()
+        found = self.examine(text)
+        asked = self.reference.fault.phase if self.reference is not None else TIMEOUT
+        return None if found is not None and found.phase == TIMEOUT != asked else found
 
     def difference(self, fault: Fault, text: str) -> str:
         """In what this fault of a program is another one than the original's; empty if in nothing that is known."""

@@ -1,0 +1,24 @@
+"""What instruments see is a fingerprint only where they saw the program to its fault."""
+
+from __future__ import annotations
+
+from shrinkray_gpu.oracle.fault import Fault, Reference
+from shrinkray_gpu.same_fault.fingerprints import Fingerprints
+
+MISALIGNED = Fault("device", "misaligned address", code=716)
+STOPPED = Fault("timeout", "timeout")
+
+
+def seen(wanted: Fault, found: Fault) -> tuple[Fault | None, Fault | None]:
+    fingerprints = Fingerprints("x = 1", Reference(wanted), examine=lambda text: found, known=wanted)
+    try:
+        return fingerprints.of("x = 2").result(), fingerprints.again("x = 2")
+    finally:
+        fingerprints.close()
+
+
+def test_a_run_that_was_stopped_under_an_instrument_is_no_other_fault() -> None:
+    """It was one on an H100, where the driver waited for a port that the fence refused it."""
+    assert seen(MISALIGNED, STOPPED) == (None, None)
+    assert seen(STOPPED, STOPPED) == (STOPPED, STOPPED)
+    assert seen(MISALIGNED, MISALIGNED) == (MISALIGNED, MISALIGNED)
