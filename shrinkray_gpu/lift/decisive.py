@@ -29,7 +29,7 @@ ASKED = frozenset({"device_assert", "assume"})
 SEEN_BY_COMPILER = frozenset({"dtype", "element_ty", "type", "shape", "numel", "block_shape"})
 
 
-class Provenance(NamedTuple):
+class Whence(NamedTuple):
     """Of an expression, by the kernel's parameters."""
 
     points: frozenset[str] = frozenset()
@@ -39,11 +39,11 @@ class Provenance(NamedTuple):
     numbers: frozenset[str] = frozenset()
     """Which numbers that are passed it is made of."""
 
-    def joined(self, *others: Provenance) -> Provenance:
-        return Provenance(*(frozenset().union(*parts) for parts in zip(self, *others)))
+    def joined(self, *others: Whence) -> Whence:
+        return Whence(*(frozenset().union(*parts) for parts in zip(self, *others)))
 
 
-NOTHING = Provenance()
+NOTHING = Whence()
 
 
 @dataclass(frozen=True)
@@ -138,9 +138,9 @@ def _functions(text: str) -> list[ast.FunctionDef]:
         return []
 
 
-def _given(name: str, argument: Argument) -> Provenance:
+def _given(name: str, argument: Argument) -> Whence:
     one = frozenset({name})
-    return Provenance(numbers=one) if argument["kind"] == "value" else Provenance(points=one)
+    return Whence(numbers=one) if argument["kind"] == "value" else Whence(points=one)
 
 
 @dataclass
@@ -151,9 +151,9 @@ class _Reading:
     decide: set[str] = field(default_factory=set)
     written: set[str] = field(default_factory=set)
     pointers: set[str] = field(default_factory=set)
-    _results: dict[object, Provenance] = field(default_factory=dict)
+    _results: dict[object, Whence] = field(default_factory=dict)
 
-    def result_of(self, function: ast.FunctionDef, given: Mapping[str, Provenance]) -> Provenance:
+    def result_of(self, function: ast.FunctionDef, given: Mapping[str, Whence]) -> Whence:
         """What a function returns for these arguments; all that its body does is noted."""
         key = (function.name, tuple(sorted(given.items())))
         if key not in self._results:
@@ -171,7 +171,7 @@ class _Reading:
 class _Frame:
     """One call of a function: what its variables hold, whatever the order."""
 
-    def __init__(self, reading: _Reading, variables: dict[str, Provenance]) -> None:
+    def __init__(self, reading: _Reading, variables: dict[str, Whence]) -> None:
         self.reading, self.variables, self.returned = reading, variables, NOTHING
 
     def block(self, statements: Iterable[ast.stmt]) -> None:
@@ -208,7 +208,7 @@ class _Frame:
             if isinstance(each, ast.Name):
                 self.variables[each.id] = self.variables.get(each.id, NOTHING).joined(found)
 
-    def _value(self, node: ast.expr) -> Provenance:
+    def _value(self, node: ast.expr) -> Whence:
         if isinstance(node, ast.Name):
             return self.variables.get(node.id, NOTHING)
         if isinstance(node, ast.Call):
@@ -220,7 +220,7 @@ class _Frame:
         parts = [self._value(each) for each in ast.iter_child_nodes(node) if isinstance(each, ast.expr)]
         return NOTHING.joined(*parts)
 
-    def _call(self, node: ast.Call) -> Provenance:
+    def _call(self, node: ast.Call) -> Whence:
         name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
         of = self._value(node.func.value) if isinstance(node.func, ast.Attribute) else NOTHING
         args = [self._value(each) for each in node.args]
@@ -237,14 +237,14 @@ class _Frame:
                 return self._access(name, base, [*rest[at - 1 : at], words.get("mask", NOTHING)], rest[: at - 1])
         if name in MADE:
             self._decides(every)
-            return Provenance(points=every.points)
+            return Whence(points=every.points)
         if name in ASKED and args:
             self._decides(args[0])
         if name in ("to", "cast") and "pointer_type" in ast.unparse(node):
             self.reading.pointers |= every.holds | every.numbers
         return every
 
-    def _access(self, name: str, base: Provenance, where: list[Provenance], values: list[Provenance]) -> Provenance:
+    def _access(self, name: str, base: Whence, where: list[Whence], values: list[Whence]) -> Whence:
         self._decides(base)
         for each in where:
             self._decides(each)
@@ -252,12 +252,12 @@ class _Frame:
             self.reading.written |= base.points
         return NOTHING.joined(*values)._replace(points=frozenset(), holds=base.points) if base.points else base
 
-    def _helper(self, function: ast.FunctionDef, args: list[Provenance], words: Mapping[str, Provenance]) -> Provenance:
+    def _helper(self, function: ast.FunctionDef, args: list[Whence], words: Mapping[str, Whence]) -> Whence:
         names = [each.arg for each in (*function.args.posonlyargs, *function.args.args)]
         given = dict(zip(names, args))
         if function.args.vararg is not None:
             given[function.args.vararg.arg] = NOTHING.joined(*args[len(names) :])
         return self.reading.result_of(function, {**given, **words})
 
-    def _decides(self, value: Provenance) -> None:
+    def _decides(self, value: Whence) -> None:
         self.reading.decide |= value.holds

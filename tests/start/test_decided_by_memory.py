@@ -17,6 +17,7 @@ from shrinkray_gpu.reduction.program import Program
 from shrinkray_gpu.runner.lanes import Setup
 from shrinkray_gpu.runner.pool import Script
 from shrinkray_gpu.start import Start, UserProgram, choice
+from shrinkray_gpu.start.whole_program import WholeProgram
 from tests.start.test_choice import never
 
 PROGRAM = """
@@ -53,7 +54,7 @@ def start(folder: Path, text: str, monkeypatch: pytest.MonkeyPatch, *, gpu: bool
     script = oracle.needs.on(Script(folder / "failing.py", cwd=folder), virtual=True)
     given = UserProgram(Program.from_text(text, str(folder / "failing.py")), script, setup, oracle, never, Limits(1))
     monkeypatch.setattr(SameFaultOracle, "_drift", lambda self, run: "")
-    monkeypatch.setattr(choice.StartSearch, "_keeping_what_host_makes", lambda *args: None)
+    monkeypatch.setattr(WholeProgram, "keeping_what_host_makes", lambda *args: None)
     search = choice.StartSearch(given.with_kernels_run(), lambda said: None)
     search.runs.gpu = gpu
     return search.start()
