@@ -26,6 +26,7 @@ from shrinkray_gpu.same_fault import controls
 from shrinkray_gpu.same_fault.active_controls import ActiveControls, ControlTrials
 from shrinkray_gpu.same_fault.checkpoints import Checkpoints
 from shrinkray_gpu.same_fault.fingerprints import Fingerprints
+from shrinkray_gpu.same_fault.result_controls import of_results
 from shrinkray_gpu.same_fault.slippage_checks import SlippageChecks
 from shrinkray_gpu.same_fault.stage_controls import of_stages
 
@@ -48,7 +49,7 @@ def slippage_checks(
     instruments said of the user's own program, where that was lifted."""
     reference = plan.oracle.reference if isinstance(plan.oracle, SameFaultOracle) else None
     flaky = test.policy.repeats is not None
-    standard = _standard(original, plan, reference)
+    standard = _standard(original, plan, reference, known)
     active = ActiveControls(
         original,
         _trying(plan, test, named, len(standard), jobs_of(options)),
@@ -73,7 +74,9 @@ def slippage_checks(
     return SlippageChecks(test, active, fingerprints, by_code=by_code)
 
 
-def _standard(original: Program, plan: calibration.Plan, reference: Reference | None) -> tuple[controls.Control, ...]:
+def _standard(
+    original: Program, plan: calibration.Plan, reference: Reference | None, known: Fault | None
+) -> tuple[controls.Control, ...]:
     """The controls that the user need not name."""
     own = reference is not None and reference.fault.phase != "python"
     seen = plan.reference
@@ -81,7 +84,8 @@ def _standard(original: Program, plan: calibration.Plan, reference: Reference | 
     standard = controls.standard(plan.gpu, triton=not only_cuda, amd=_for_amd(plan)) if own else ()
     if reference is not None and not only_cuda:
         fault, kernels = reference.fault, {launch.kernel for launch in seen.launches}
-        results = controls.of_results(fault, kernels, gpu=plan.gpu)
+        kernel = fault.kernel or (known.kernel if known is not None else "")
+        results = of_results(fault, kernel, kernels, gpu=plan.gpu)
         more = (*controls.of_access(fault), *controls.of_front_end(fault), *of_stages(fault, original.text), *results)
         standard = (*more, *standard)
     check = plan.oracle.comparison if isinstance(plan.oracle, SameFaultOracle) else None

@@ -14,7 +14,7 @@ from __future__ import annotations
 import enum
 import filecmp
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NoReturn
@@ -121,25 +121,6 @@ def of_access(fault: Fault) -> tuple[Control, ...]:
                         original then keeps inside its tensors, so must each step
     """
     return (_by_setting(knob_settings.parse_setting("int64")),) if fault.code in OUTSIDE else ()
-
-
-def of_results(fault: Fault, kernels: Collection[str], *, gpu: bool) -> tuple[Control, ...]:
-    """That for a fault that may hang on what kernels compute, of a program that launches these.
-
-    zeroed-outputs      for an error of Python's: what kernels write holds zeros. Vanishing faults hang on that, and a
-                        program that dies without it has another one
-    zeroed-outputs-but  the same for a fault of the device: of all kernels but the one that faults
-    """
-    if fault.phase == "python" and kernels:
-        return (_by_setting(knob_settings.parse_setting(RESULTS)),)
-    if gpu and fault.phase == "device" and fault.kernel.isidentifier() and set(kernels) - {fault.kernel}:
-        return (_by_setting(inputs_zeroed(fault.kernel)),)
-    return ()
-
-
-def inputs_zeroed(kernel: str) -> KnobSetting:
-    """What all kernels but this one write holds zeros."""
-    return knob_settings.parse_setting(f"{INPUTS}={kernel}")
 
 
 def of_check(check: ComparisonCheck | None) -> tuple[Control, ...]:

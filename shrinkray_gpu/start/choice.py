@@ -16,6 +16,7 @@ from shrinkray_gpu.lift.data_files import files
 from shrinkray_gpu.lift.emit import LIBRARIES
 from shrinkray_gpu.oracle import Fault, Oracle, speech
 from shrinkray_gpu.oracle.carried import ChildFault
+from shrinkray_gpu.oracle.cause_check import LaunchCauses
 from shrinkray_gpu.oracle.same import SameFaultOracle
 from shrinkray_gpu.oracle.statistics import clean_runs
 from shrinkray_gpu.reduction.program import Program
@@ -129,6 +130,7 @@ class StartSearch:
             self.runs.enough = max(self.runs.enough, clean_runs(1 / len(runs), MISSED))
         as_it_is = Start(program, oracle, plain(run), seen=tuple(map(plain, runs)) if as_users_do else ())
         self.say("lifting the launch that faults ...")
+
         def whole(find: Callable[[], Start | None]) -> Start | None:
             return if_it_helps(find, None, "looking for what the host makes", self.say)
 
@@ -150,10 +152,13 @@ class StartSearch:
         with ThreadPoolExecutor(1, thread_name_prefix="virtual") as beside:
             virtual = beside.submit(virtually, pool, oracle, program.text)
             lifted = self._lifting(as_it_is, oracle, run, dumped)
-            found = whole(lambda: self.program.keeping_what_host_makes(as_it_is, oracle, *virtual.result()))
-        if found is None and lifted.alone and not oracle.judge(virtual.result()[1]).faults:
-            fault = self.trying.identity.fault if self.trying is not None and self.trying.identity is not None else None
-            kernel = fault.kernel if fault is not None else ""
+            pool, seen = virtual.result()
+            found = whole(lambda: self.program.keeping_what_host_makes(as_it_is, oracle, pool, seen))
+        identity = self.trying.identity if self.trying is not None else None
+        causes = LaunchCauses.of(seen) if oracle.judge(seen).faults else None
+        by_itself = causes is not None and not causes.may_be_made_by_host
+        if found is None and lifted.alone and not by_itself and identity is not None and identity.fault is not None:
+            kernel = identity.fault.kernel
             found = whole(lambda: self.program.keeping_what_other_kernels_make(as_it_is, oracle, run, kernel))
         return found or lifted
 

@@ -15,7 +15,8 @@ from shrinkray_gpu.oracle.same import SameFaultOracle
 from shrinkray_gpu.runner.knob_settings import parse_setting
 from shrinkray_gpu.runner.pool import Pool
 from shrinkray_gpu.runner.run import Run
-from shrinkray_gpu.same_fault.controls import RESULTS, inputs_zeroed
+from shrinkray_gpu.same_fault.controls import RESULTS
+from shrinkray_gpu.same_fault.result_controls import inputs_zeroed
 from shrinkray_gpu.start.argument_slice import MARK, function
 from shrinkray_gpu.start.capture_runs import Runs
 from shrinkray_gpu.start.given import Say, Start, UserProgram
