@@ -17,6 +17,7 @@ import pytest
 
 from shrinkray_gpu.runner.inside.knobs import passes
 from shrinkray_gpu.runner.inside.launches import kernelkey
+from shrinkray_gpu.runner.inside.launches.launch_log import INTERPRETED
 from shrinkray_gpu.runner.knob_settings import KnobSetting, parse_setting
 from shrinkray_gpu.runner.lanes import Setup
 from shrinkray_gpu.runner.pool import Pool, Script
@@ -307,6 +308,44 @@ def test_where_none_is_left_out_the_passes_are_told(pool):
 def test_an_option_that_the_device_does_not_have_is_not_turned(pool):
     run = pool.run(COMPILES.replace('"cuda", 90', '"cuda", 80'), way=parse_setting("num_ctas=2"))
     assert (run.stdout, run.turned) == ("4\n", {"num_ctas": 0}), run.stderr
+
+
+# Zeros in the place of what a kernel writes.
+
+CHAIN = (
+    HEAD
+    + """
+@triton.jit
+def first(out):
+    tl.store(out, 7)
+
+
+@triton.jit
+def second(x, out):
+    tl.store(out, tl.load(x) + 1)
+
+
+a, b = (torch.full((1,), 5, dtype=torch.int32, device="cuda") for _ in range(2))
+first[(1,)](a)
+second[(1,)](a, b)
+print(a.item(), b.item())
+"""
+)
+
+
+@pytest.mark.parametrize(
+    ("way", "printed", "turned"),
+    [
+        ("zeroed-outputs", "0 0\n", 2),
+        ("zeroed-outputs-but=second", "0 1\n", 1),
+        ("zeroed-outputs-but=first", "7 0\n", 1),
+    ],
+)
+def test_what_kernels_would_write_holds_zeros(pool: Pool, way: str, printed: str, turned: int) -> None:
+    plain = pool.run(CHAIN, wants=(INTERPRETED,))
+    zeroed = pool.run(CHAIN, wants=(INTERPRETED,), way=parse_setting(way))
+    assert (plain.stdout, zeroed.stdout) == ("7 8\n", printed), zeroed.stderr
+    assert list(zeroed.turned.values()) == [turned]
 
 
 # Waiting for the device.
