@@ -121,6 +121,8 @@ class StartSearch:
             self._close_lanes()  # theirs is half a GB each
             runs, dumped, as_users_do = self._first_runs()
         run = runs[-1]
+        if run.gpus > 1:  # theirs see one
+            self._close_lanes()
         oracle = self.runs.calibrated_oracle(run)
         if oracle is None:
             # One that tells nothing is made again without the capture, whose bug that may be.
@@ -129,6 +131,7 @@ class StartSearch:
             self.runs.enough = max(self.runs.enough, clean_runs(1 / len(runs), MISSED))
         as_it_is = Start(program, oracle, plain(run), seen=tuple(map(plain, runs)) if as_users_do else ())
         self.say("lifting the launch that faults ...")
+
         def whole(find: Callable[[], Start | None]) -> Start | None:
             return if_it_helps(find, None, "looking for what the host makes", self.say)
 
