@@ -28,8 +28,9 @@ AT_ONCE = 2
 LESS = 0.01
 """Lanes that show a fault so rarely that chance would do it with no more than this do not stand for cold processes."""
 CONTEXTS = 5.0
-"""Contexts that a GPU makes a second, however many lanes ask. In benchmarks/results/fresh_contexts_h100.json: of tries
-that end well 2.5, 4.6, 4.9 and 5.3 for 1, 2, 4 and 8 lanes, of those that fault 2.0, 3.1, 3.1 and 3.1."""
+"""Contexts that a host makes a second, however many lanes ask. In benchmarks/results/fresh_contexts_h100.json: of tries
+that end well 2.5, 4.6, 4.9 and 5.3 for 1, 2, 4 and 8 lanes, of those that fault 2.0, 3.1, 3.1 and 3.1. A second GPU
+hardly adds to them: 4.4 and 4.9 in benchmarks/results/several_gpus_h200.json."""
 
 LANE = 60.0
 """Seconds that the original may take in a lane, or ten times as many as in a cold process."""
@@ -123,7 +124,7 @@ def with_reuse(plan: Plan, source: str) -> Plan:
         if by_chance(warm, plan.rate) >= RARER:
             why = f"the fault shows as often in contexts that other programs used before ({warm})"
             return plan.in_mode(replace(plan.mode, name="warm", why=why))
-    jobs = min(plan.pool.jobs, len(plan.pool.groups) * _of_use(plan.seen.warm_seconds))
+    jobs = min(plan.pool.jobs, max(len(plan.pool.groups), _of_use(plan.seen.warm_seconds)))
     terms = replace(plan.mode.terms, jobs=jobs, reuse=False)
     why = "the fault shows in a fresh context only, not in one that another program used before"
     if not reused:
@@ -132,8 +133,8 @@ def with_reuse(plan: Plan, source: str) -> Plan:
 
 
 def _of_use(seconds: float) -> int:
-    """Lanes of a GPU for tries of so many seconds that take a context each. With more of them each try takes longer,
-    and no more are done; one that is compiled for five seconds leaves the GPU to others."""
+    """Lanes of a host for tries of so many seconds that take a context each. With more of them each try takes longer,
+    and no more are done; one that is compiled for five seconds leaves the driver to others."""
     return max(2, ceil(CONTEXTS * seconds)) + 1
 
 

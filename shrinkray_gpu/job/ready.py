@@ -25,6 +25,7 @@ from shrinkray_gpu.reduction.journal import Journal
 from shrinkray_gpu.reduction.program import Program
 from shrinkray_gpu.result.summary import findings
 from shrinkray_gpu.runner import compiler
+from shrinkray_gpu.runner.gpu_groups import GpuGroups
 from shrinkray_gpu.runner.lanes import Setup
 from shrinkray_gpu.runner.pool import Script
 from shrinkray_gpu.runner.run import Run
@@ -65,7 +66,7 @@ def user_program(
         setup,
         chosen,
         adopting=lambda run: adopting(run, options, Path.cwd(), say),
-        limits=limits_of(options),
+        limits=replace(limits_of(options), groups=GpuGroups(say=say)),
         gpus=names,
         keep=options.keep,
         as_it_is="lift" in options.skip or bool(options.control_patches),

@@ -51,6 +51,10 @@ class GpuGroups:
     def __len__(self) -> int:
         return len(self._well)
 
+    def on(self, groups: Sequence[str]) -> GpuGroups:
+        """Others, of which the same is told."""
+        return GpuGroups(groups, self._say)
+
     @contextlib.contextmanager
     def one(self) -> Iterator[str]:
         """The group with the fewest runs, for a run; the first of several. So runs one after another have the same."""

@@ -122,6 +122,8 @@ class StartSearch:
             self._close_lanes()  # theirs is half a GB each
             runs, dumped, as_users_do = self._first_runs()
         run = runs[-1]
+        if run.gpus > 1:  # theirs see one
+            self._close_lanes()
         oracle = self.runs.calibrated_oracle(run)
         if oracle is None:
             # One that tells nothing is made again without the capture, whose bug that may be.

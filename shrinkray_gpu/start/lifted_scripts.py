@@ -23,6 +23,7 @@ from shrinkray_gpu.runner.knob_settings import PLAIN
 from shrinkray_gpu.runner.run import Run
 from shrinkray_gpu.same_fault.of_lifted import OriginalFingerprint
 from shrinkray_gpu.start.given import Say, UserProgram
+from shrinkray_gpu.start.several_gpus import on_single_gpus
 
 LIFTED = ("torch", "triton", "triton.language")
 """What a lifted script imports, and whatever else of these packages the program does."""
@@ -171,7 +172,7 @@ def ahead(given: UserProgram) -> calibration.LaneSet | None:
     that builds CUDA C++: most such programs launch nothing that Triton compiled."""
     if given.limits.jobs < JOBS_AHEAD or builds(given.program.text):
         return None
-    return given.alone.lanes(lifted_prelude(given.program))
+    return on_single_gpus(given).alone.lanes(lifted_prelude(given.program))
 
 
 def lifted_prelude(program: Program) -> str:

@@ -5,15 +5,17 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from shrinkray_gpu.calibration import Limits
 from shrinkray_gpu.reduction.program import Program
+from shrinkray_gpu.runner.gpu_groups import GpuGroups
 from shrinkray_gpu.runner.inside.capture import description
 from shrinkray_gpu.runner.run import Run
 from shrinkray_gpu.start import Start, UserProgram
-from shrinkray_gpu.start.several_gpus import on_groups
+from shrinkray_gpu.start.several_gpus import on_groups, on_single_gpus
 from tests.start.test_choice import given
 
 FOUR = ("a", "b", "c", "d")
@@ -57,12 +59,26 @@ def test_a_program_whose_tensors_are_on_two_has_groups_of_two_and_contexts_of_it
     assert told == ["lanes on 2 groups of 2 of 4 GPUs: what is reduced needs 2 (--gpus N takes fewer)"]
 
 
+@pytest.mark.parametrize(("used", "kept"), [(1, True), (2, False)])
+def test_lanes_that_are_up_on_each_gpu_stay_for_a_program_on_one(tmp_path: Path, used: int, kept: bool) -> None:
+    on_each = on_single_gpus(replace(given(tmp_path, "x = 1\n", "exception:IndexError"), gpus=FOUR))
+    assert on_each.limits.groups.names == FOUR[:2]  # there are two jobs
+    several = replace(given(tmp_path, "device_count = 1\n", "exception:IndexError"), gpus=FOUR)
+    assert on_single_gpus(several) is several
+    closed: list[bool] = []
+    groups = GpuGroups(FOUR)
+    lanes: Any = SimpleNamespace(cold=SimpleNamespace(groups=groups), close=lambda: closed.append(True))
+    program = Program.from_text("[][0]\n", "failing.py")
+    found, begins, _ = placed(tmp_path, "[][0]\n", start=Start(program, seen=(Run("cold", 1, gpus=used),), lanes=lanes))
+    assert (found.limits.groups is groups, begins.lanes is lanes, closed == []) == (kept, kept, kept)
+
+
 def test_one_that_only_counts_them_has_as_few_as_its_fault_shows_with(tmp_path: Path) -> None:
     """Its processes, or NCCL, hold the memory: torch holds none here."""
     found, _, _ = placed(tmp_path, RANKS)
     assert found.limits.groups.names == ("a,b", "c,d")
-    found, _, _ = placed(tmp_path, RANKS.replace("device_count < 2", "device_count < 3"))
-    assert found.limits.groups.names == ("a,b,c,d",)
+    found, _, told = placed(tmp_path, RANKS.replace("device_count < 2", "device_count < 3"))
+    assert found.limits.groups.names == ("a,b,c,d",) and told[0].startswith("lanes on 1 group of 4 of 4 GPUs: ")
     found, _, _ = placed(tmp_path, "device_count = 2\n[][0]\n")
     assert found.limits.groups.names == FOUR
 
