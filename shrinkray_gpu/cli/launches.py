@@ -16,6 +16,7 @@ from shrinkray_gpu.cli.words import CONTEXT, OneLineComplaints
 from shrinkray_gpu.device import error_table
 from shrinkray_gpu.errors import NotReproduced, UsageError
 from shrinkray_gpu.oracle import speech
+from shrinkray_gpu.oracle.driver_error import OUTSIDE
 from shrinkray_gpu.ptx.launcher import NoLauncher
 from shrinkray_gpu.ptx.recorded_launch import recorded_launcher, unread
 from shrinkray_gpu.runner import launch_recorder
@@ -115,7 +116,7 @@ def _end(launch: RecordedLaunch) -> str:
 
 
 def _shows(run: Run, code: int) -> bool:
-    return f"({code})" in _says(run)
+    return any(f"({each})" in _says(run) for each in (OUTSIDE if code in OUTSIDE else {code}))
 
 
 def _says(run: Run) -> str:

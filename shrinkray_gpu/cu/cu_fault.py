@@ -207,7 +207,7 @@ def run_fault(text: str, outcome: CuOutcome, asked: Sequence[AskedWords], *, hos
         asked=tuple(asked),
         sight=outcome.sight,
         room=outcome.room,
-        unseen="" if hosted or outcome.sight else outcome.blind or "compute-sanitizer sees no access that is wrong",
+        unseen="" if hosted or outcome.sight else outcome.blind or _no_record(outcome),
         numbers=None if hosted else numbers_of(tree),
         beyond=beyond(tree),
     )
@@ -231,6 +231,10 @@ def first_look(outcome: CuOutcome) -> Callable[[DeviceSight], Sequence[Room]] | 
 def last_words(run: Run) -> str:
     line = next((line for line in reversed(run.stderr.splitlines()) if line.strip()), "")
     return loose(line)
+
+
+def _no_record(outcome: CuOutcome) -> str:
+    return f"compute-sanitizer sees no access that is wrong{f': {outcome.summary}' if outcome.summary else ''}"
 
 
 def _driver_words(said: str) -> str:

@@ -64,6 +64,8 @@ class CuOutcome:
     """What compute-sanitizer saw first of a kernel, where it was asked."""
     blind: str = ""
     """Why it was not asked, or said nothing at all."""
+    summary: str = ""
+    """Its last line."""
     room: Room | None = None
     """The first of the controls that were asked for after which it sees nothing of a kernel."""
 
@@ -165,23 +167,27 @@ class NvccTrial:
         limit = SLOWER * outcome.run.seconds + STARTING
         words = [*sanitizer_records.prefix(self.sanitizer, "memcheck"), str(program), *self.argv]
         command = [*fence(sys.executable, replace(setup, left_open=OPENED), "/tmp"), *words]
+        environment = {**environment, "TMPDIR": "/tmp"}  # where its pipes and sockets are, as without a fence
 
-        def seen(environment: Mapping[str, str]) -> tuple[DeviceSight | None, str]:
+        def seen(environment: Mapping[str, str]) -> tuple[DeviceSight | None, str, str]:
             run = run_words(command, environment=environment, cwd=self.cwd, seconds=limit, kept=None)
-            if run.timed_out or not sanitizer_records.ran(run.stdout):
-                why = "did not end" if run.timed_out else (run.stdout + run.stderr).strip()[-200:] or "it said nothing"
-                return None, f"compute-sanitizer did not run: {why}"
-            return first_sight(sanitizer_records.records(run.stdout, "memcheck")), ""
+            sight = first_sight(sanitizer_records.records(run.stdout, "memcheck"))
+            summary = sanitizer_records.summary(run.stdout)
+            if sight is None and (run.timed_out or not summary):
+                last = (run.stdout + run.stderr).strip()[-200:] or "it said nothing"
+                why = f"compute-sanitizer did not come to its end: {'no time left' if run.timed_out else last}"
+                return None, why, summary
+            return sight, "", summary
 
-        sight, blind = seen(environment)
+        sight, blind, summary = seen(environment)
         room = None
         for each in rooms(sight) if sight is not None and self.recorder is not None else ():
             assert self.recorder is not None
-            still, failed = seen(each.environment(environment, self.recorder))
+            still, failed, _ = seen(each.environment(environment, self.recorder))
             if failed or still is None:
                 room = each if not failed and each.factor > 1 else None
                 break
-        return replace(outcome, sight=sight, blind=blind, room=room)
+        return replace(outcome, sight=sight, blind=blind, summary=summary, room=room)
 
     def _nvcc(
         self, place: Path, words: Sequence[str], seconds: float, ptx: Path | None = None, *, linked: bool = False

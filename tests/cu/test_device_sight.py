@@ -38,6 +38,7 @@ int main() {
   return cudaDeviceSynchronize() != cudaSuccess;
 }
 """
+LEADING = ", by a block's first thread too"
 RUN = Run("plain", 1, stderr="failed: scale: an illegal memory access was encountered\n")
 
 
@@ -51,6 +52,18 @@ def fault() -> CuFault:
     found = run_fault(TEXT, CuOutcome("", False, (), RUN, sight=sight()), (), hosted=False)
     assert found is not None
     return found
+
+
+@pytest.mark.parametrize(
+    ("name", "seen"),
+    [
+        ("normalise_rows", "Invalid __global__ read of 4 bytes in shift_and_scale, near an allocation"),
+        ("gather_packed", f"Invalid __global__ read of 16 bytes in gather_rows, misaligned{LEADING}"),
+        ("transpose_tiles", "Invalid __shared__ write of 8 bytes in transpose"),
+    ],
+)
+def test_what_memcheck_said_on_an_h200_of_the_programs_in_cu_files(name: str, seen: str) -> None:
+    assert str(sight((Path(__file__).parent / "samples" / f"{name}.txt").read_text())) == seen
 
 
 def test_a_record_tells_kernel_kind_size_and_side() -> None:
