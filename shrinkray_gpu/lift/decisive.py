@@ -9,7 +9,7 @@ never too few for what is written in the language itself.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, cast
 
@@ -52,6 +52,7 @@ class Decisive:
 
     decide: frozenset[str] = frozenset()
     """What their memory holds decides where the launch goes."""
+    read: frozenset[str] = frozenset()
     written: frozenset[str] = frozenset()
     """The kernel writes to their memory."""
     pointers: frozenset[str] = frozenset()
@@ -69,7 +70,8 @@ def decisive(kernel: str, arguments: Iterable[Argument], definitions: Iterable[D
     if kernel in functions:
         given = {name: _given(name, each) for each in arguments if (name := each.get("name", ""))}
         reading.result_of(functions[kernel], given)
-    return Decisive(frozenset(reading.decide), frozenset(reading.written), frozenset(reading.pointers))
+    found = (reading.decide, reading.read, reading.written, reading.pointers)
+    return Decisive(*map(frozenset, found))
 
 
 def in_launch(launch: LaunchRecord) -> Decisive:
@@ -85,6 +87,22 @@ def with_exact(launch: LaunchRecord, known: Decisive) -> LaunchRecord:
         return launch
     every = [_exact(each) if each.get("name") in known.decide else each for each in launch["arguments"]]
     return cast("LaunchRecord", {**launch, "arguments": every})
+
+
+def with_outputs_blank(arguments: Iterable[Argument], known: Decisive) -> list[Argument]:
+    """These, in which what is written and never read holds zeros: what was recorded there is what nobody had written
+    yet, and made again it would stand in for what the kernel writes."""
+    outputs = known.written - known.read
+    return [_blank(each) if each.get("name") in outputs else each for each in arguments]
+
+
+def with_history_blank(history: HistoryRecord) -> HistoryRecord:
+    """The same of all launches."""
+    launches = []
+    for launch in history["launches"]:
+        known = decisive(launch["kernel"], launch["arguments"], history["definitions"])
+        launches.append({**launch, "arguments": with_outputs_blank(launch["arguments"], known)})
+    return cast("HistoryRecord", {**history, "launches": launches})
 
 
 def made_before(history: HistoryRecord | None, kernel: str) -> bool:
@@ -121,13 +139,21 @@ def _storages(launch: HistoryLaunch, names: frozenset[str]) -> set[int]:
 
 
 def _exact(argument: Any) -> Any:
+    return _with_content(argument, lambda content: content.get("exact") or content)
+
+
+def _blank(argument: Any) -> Any:
+    return _with_content(argument, lambda content: {"kind": "zeros"})
+
+
+def _with_content(argument: Any, change: Callable[[Any], Any]) -> Any:
     changed = dict(argument)
-    if exact := argument.get("content", {}).get("exact"):
-        changed["content"] = exact
+    if "content" in argument:
+        changed["content"] = change(argument["content"])
     if "items" in argument:
-        changed["items"] = [_exact(each) for each in argument["items"]]
+        changed["items"] = [_with_content(each, change) for each in argument["items"]]
     if "base" in argument:
-        changed["base"] = _exact(argument["base"])
+        changed["base"] = _with_content(argument["base"], change)
     return changed
 
 
@@ -149,6 +175,7 @@ class _Reading:
 
     functions: Mapping[str, ast.FunctionDef]
     decide: set[str] = field(default_factory=set)
+    read: set[str] = field(default_factory=set)
     written: set[str] = field(default_factory=set)
     pointers: set[str] = field(default_factory=set)
     _results: dict[object, Whence] = field(default_factory=dict)
@@ -250,6 +277,8 @@ class _Frame:
             self._decides(each)
         if "load" not in name and name != "gather":
             self.reading.written |= base.points
+        if "store" not in name and name != "scatter":
+            self.reading.read |= base.points
         return NOTHING.joined(*values)._replace(points=frozenset(), holds=base.points) if base.points else base
 
     def _helper(self, function: ast.FunctionDef, args: list[Whence], words: Mapping[str, Whence]) -> Whence:

@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 from shrinkray_gpu.lift import emit
+from shrinkray_gpu.lift.decisive import with_history_blank
 from shrinkray_gpu.lift.inputs import Inputs, tensors
 from shrinkray_gpu.lift.values import Choice, choices
 from shrinkray_gpu.runner.inside.capture.schema import HistoryLaunch, HistoryRecord, LaunchRecord
@@ -32,8 +33,10 @@ def histories(run: Run) -> tuple[str, ...]:
     history = run.captured.get("history") if run.captured else None
     if not history or not history["launches"]:
         return ()
-    every = [t for launch in history["launches"] for argument in launch["arguments"] for t in tensors(argument)]
-    texts = dict.fromkeys(script(history, choice) for choice in choices(every))
+    texts: dict[str | None, None] = {}
+    for one in (with_history_blank(history), history):
+        every = [t for launch in one["launches"] for argument in launch["arguments"] for t in tensors(argument)]
+        texts |= dict.fromkeys(script(one, choice) for choice in choices(every))
     return tuple(text for text in texts if text is not None)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from shrinkray_gpu.lift.decisive import Decisive, decisive, made_before, pointers_in, with_exact
+from shrinkray_gpu.lift.decisive import Decisive, decisive, made_before, pointers_in, with_exact, with_outputs_blank
 
 HELPERS = """
 def address_of(table, which):
@@ -85,6 +85,16 @@ def test_what_decides_is_as_it_was_recorded() -> None:
     launch: Any = {"arguments": [argument("x", content=held), argument("y", content=held)]}
     found = with_exact(launch, Decisive(decide=frozenset({"x"})))
     assert [each["content"] for each in found["arguments"]] == [exact, held]  # type: ignore[typeddict-item]
+
+
+def test_what_is_only_written_holds_zeros() -> None:
+    """What nobody had written yet was a range of codes on an H100, and stood in for what the kernel wrote."""
+    garbage = {"kind": "range", "low": 0, "high": 255}
+    every = [argument("x", content=garbage), argument("y", content=garbage)]
+    found: Any = with_outputs_blank(every, of("tl.store(y, tl.load(x))"))
+    assert [each["content"]["kind"] for each in found] == ["range", "zeros"]
+    found = with_outputs_blank(every, of("tl.atomic_add(y, tl.load(x))"))
+    assert [each["content"]["kind"] for each in found] == ["range", "range"]
 
 
 def history(*names: str) -> Any:

@@ -123,7 +123,8 @@ def _of_condition(launch: LaunchedKernel, found: Found, rule: str, kind: str) ->
     loaded = list({(id(step.frame), step.name): step for step in steps if step.kind == kinds.LOADED}.values())
     values = [value[0] for step in loaded if (value := step.value(found.lane))]
     told = ", ".join(dict.fromkeys("a loaded value is %d" % value for value in values))
-    given = dict.fromkeys(step.name.lstrip("%") for step in steps if step.kind == kinds.ARGUMENT)
+    given = {step.name.lstrip("%"): step.value(found.lane) for step in steps if step.kind == kinds.ARGUMENT}
+    passed = [value[0] for value in given.values() if value]
     parameters = {name for step in steps for name in parameters_behind(step)}
     return Cause(
         rule,
@@ -145,7 +146,7 @@ def _of_condition(launch: LaunchedKernel, found: Found, rule: str, kind: str) ->
         parameters=tuple(sorted(parameters)),
         bounds=len({(id(step.frame), step.name) for step in steps if step.kind in (kinds.ARGUMENT, kinds.LOADED)}),
         varying=sum(any(leaf.kind in (kinds.PROGRAM, kinds.RANGE) for leaf in behind(step)) for step in loaded),
-        operands=tuple(values),
+        operands=(*values, *passed),
     )
 
 
