@@ -42,7 +42,7 @@ def description(held: Sequence[str] | None, left_open: Sequence[str], memory: st
     lacking = [part for part in PARTS if part not in (*held, *left_open, *instead)]
     left_open = [part for part in left_open if part not in instead]
     told = [f"all of it in a sandbox: {around}"] * bool(around)
-    told += [f"fence around candidates: {', '.join(part for part in held if part not in left_open) or 'none'}"]
+    told += [f"fence around candidates: {', '.join(held) or 'none'}"]
     told += [f"not on this machine: {', '.join(lacking)}"] * bool(lacking)
     told += [f"open, since the fault needs it: {', '.join(left_open)}"] * bool(left_open)
     told += [f"host memory: {memory}" + (f", {ended} runs ended for it" if ended else "")]

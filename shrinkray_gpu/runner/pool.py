@@ -214,7 +214,10 @@ class Pool:
         terms = LaneTerms(self.mode, self.seconds, fresh, self.terms.reuse)
         key, make = self._worker(request, group, way)
         if way.cheap:
-            return self._workers.run(key, make, request, settings, terms, self._record)
+            run = self._workers.run(key, make, request, settings, terms, self._record)
+            if run.pid:
+                self._record.fence = run.fence
+            return run
         try:
             terms = replace(terms, seconds=self.seconds + self.extra)
             return self._others.run(key, make, request, self._limited(settings), terms, self._record)
@@ -272,8 +275,8 @@ class Pool:
                 return self._sanitized(request.source, setup)
             run = cold(setup, request, self._limited(settings), seconds=self.seconds + self.extra)
             self._record.peak = max(self._record.peak, run.peak)
-            if setup.confine:
-                self._record.note_fence(run.fence)
+            if setup.confine and way.cheap:
+                self._record.fence = run.fence
             self._record.retired[MEMORY] += run.trouble.startswith(SHORT)
             return run
 

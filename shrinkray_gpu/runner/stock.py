@@ -28,11 +28,8 @@ class LaneRecord:
     retired: Counter[str] = field(default_factory=Counter)
     free_bytes: int = 0
     fence: tuple[str, ...] | None = None
-    """Parts of it that held around any run; None before the first one."""
-
-    def note_fence(self, parts: tuple[str, ...]) -> None:
-        """Of a run. One that writes a core dump has fewer than others."""
-        self.fence = (self.fence or ()) + tuple(part for part in parts if part not in (self.fence or ()))
+    """Parts of it that held around the last run of a candidate as it is; None before the first one. A run that writes
+    a core dump has fewer than others."""
 
 
 @dataclass(frozen=True)
@@ -159,7 +156,6 @@ class Stock:
             mode = "warm" if lane.used else terms.mode
             run, over = lane.run(request, settings, mode=mode, seconds=terms.seconds)
             record.peak = max(record.peak, run.peak)
-            record.note_fence(run.fence)
             record.retired[over] += 1
             self.give_back(lane, again=not over and terms.reuse)
             if not run.trouble or run.failure is not None:  # of a bug of ours, which another lane has, too
