@@ -6,8 +6,8 @@ import contextlib
 from typing import Any, Callable, Dict, Iterator, List, Optional, Tuple
 
 from ..launches.launch_log import NOT_FOLLOWED
-from ..launches.touched_arguments import touched_arguments
 from ..process.trouble import words_of
+from ..static.touched_arguments import touched_arguments
 from .provenance import Provenance
 from .sides import OUTPUT, PART, PROBE, Side, elements, sample, text_of, values_of, values_of_ours
 

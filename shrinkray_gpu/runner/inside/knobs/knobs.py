@@ -34,9 +34,9 @@ from typing import Any, Callable, Dict, Iterator, Mapping, Optional, Set
 
 from ..cuda_cpp import zeroing
 from ..launches import kernelkey
-from ..launches.touched_arguments import touched_arguments
 from ..process import device, environment
 from ..process.patches import Patches
+from ..static.touched_arguments import touched_arguments
 from . import overflow, passes
 
 OPTIONS = ("num_stages", "num_warps", "num_ctas", "maxnreg", "waves_per_eu", "matrix_instr_nonkdim", "kpack")

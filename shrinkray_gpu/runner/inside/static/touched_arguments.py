@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from typing import Any, List, Mapping, NamedTuple, Optional
 
-from ..static import stores
+from . import stores
 
 
 class TouchedArguments(NamedTuple):
