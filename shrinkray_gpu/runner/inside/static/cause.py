@@ -113,8 +113,8 @@ class Cause:
     """Of an assertion or a divisor: how many loaded values it hangs on that are others for another program or lane. Of
     a mask that is missing or wrong: how many loaded values the access hangs on, through whatever memory and loops."""
     operands: Tuple[int, ...] = ()
-    """The loaded values themselves, where it goes wrong; then, of an assertion or a divisor, the numbers that are passed:
-    another launch may have made the loaded ones by the same number."""
+    """The loaded values themselves, where it goes wrong; then, of an assertion or a divisor, the numbers that are
+    passed: another launch may have made the loaded ones by the same number."""
     parameters: Tuple[str, ...] = ()
     """The kernel's, by `name`, that what is wrong hangs on, through whatever memory. Of a race, those that the two
     addresses hang on beside `tensor`."""

@@ -423,6 +423,6 @@ def test_what_the_host_passes_for_a_mask_is_noted_where_nothing_else_that_it_pas
     }
 
 
-def test_of_an_assertion_the_loaded_values_and_the_numbers_that_are_passed_are_told(played: list[dict[str, Any]]) -> None:
+def test_of_an_assertion_the_loaded_values_and_the_passed_numbers_are_told(played: list[dict[str, Any]]) -> None:
     """A limit that is passed may be that by which another launch made the values: alone it may not shrink."""
     assert list(played[12]["causes"][0]["operands"]) == [1 << 20, 16]
