@@ -13,6 +13,7 @@ from shrinkray_gpu import calibration
 from shrinkray_gpu.calibration.absent import is_clean, refuse
 from shrinkray_gpu.calibration.missed import FURTHER_SECONDS, further, kernels_ran, no_kernel_ran
 from shrinkray_gpu.device import gpus
+from shrinkray_gpu.evidence.instruments.instrument import WANTS
 from shrinkray_gpu.judging.cold_tier import full_verdict
 from shrinkray_gpu.judging.tally import COLD, LANE
 from shrinkray_gpu.oracle import Oracle, adopt
@@ -45,11 +46,16 @@ class Runs:
         """Runs of a text until one shows the fault, which is the last then. A flaky one may keep away by chance: what
         ends well is run again, up to `most` times in all, where that is cheapest. The first is a cold one. On the
         virtual GPU, where hardly anything is left to chance, once more is enough; but there kernels are run if that
-        shows the fault, and from then on."""
+        shows the fault, and from then on.
+
+        There, too, a run with launches written down has all that the instruments read: they need none of their own."""
         sanitized = self.given.script.sanitizer and capture
         most = 1 if sanitized else min(most, further(self.given.setup) + 1)
+        asked = self.given.look is not None and self.given.setup.arch is not None and capture == "launch"
+        wants = WANTS if asked else ()
         self.tries[COLD] += 1
-        runs, until = [self.given.cold().cold(text, capture=capture, way=way)], time.monotonic() + FURTHER_SECONDS
+        first = self.given.cold().cold(text, capture=capture, way=way, wants=wants)
+        runs, until = [first], time.monotonic() + FURTHER_SECONDS
         if self.given.chosen is not None:
             refuse(self.given.chosen, runs[0], self.given.script)
         if not shows(runs[0]) and no_kernel_ran(runs[0]):
@@ -58,7 +64,7 @@ class Runs:
             )
             given = self.given.with_kernels_run()
             self.tries[COLD] += 1
-            again = given.cold().cold(text, capture=capture, way=way)
+            again = given.cold().cold(text, capture=capture, way=way, wants=wants)
             if shows(again) and kernels_ran(again):
                 self.given = given
                 return [again]
@@ -75,7 +81,7 @@ class Runs:
             pool = self._lanes[1].unfenced(self.given.chosen)
             wave = min(pool.jobs, most - len(runs))
             with ThreadPoolExecutor(wave, thread_name_prefix="again") as threads:
-                one = partial(pool.run, fresh=True, capture=capture, way=way)
+                one = partial(pool.run, fresh=True, capture=capture, way=way, wants=wants)
                 more = list(threads.map(one, [text] * wave))
             self.tries[COLD if pool.mode == "cold" else LANE] += wave
             runs += sorted(more, key=lambda run: (shows(run), not is_clean(run)))

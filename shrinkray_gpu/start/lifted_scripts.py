@@ -20,6 +20,7 @@ from shrinkray_gpu.oracle import Fault, Oracle, speech
 from shrinkray_gpu.reduction.program import Program
 from shrinkray_gpu.runner import preamble
 from shrinkray_gpu.runner.knob_settings import PLAIN
+from shrinkray_gpu.runner.pool import Pool
 from shrinkray_gpu.runner.run import Run
 from shrinkray_gpu.same_fault.of_lifted import OriginalFingerprint
 from shrinkray_gpu.start.given import Say, UserProgram
@@ -61,7 +62,12 @@ class LiftedScripts:
     def first(self, texts: Iterable[str], oracle: Oracle, run: Run) -> tuple[str, tuple[Run, ...]] | None:
         """The first text in order that shows the fault, and its runs. As many at a time as there are jobs; the very
         first is the likeliest, and is run as often at once as calibration would, as is the first that lanes show; where
-        jobs are too few for both at once, what lanes show comes first."""
+        jobs are too few for both at once, what lanes show comes first. Where there is no GPU the likeliest is tried
+        alone: others would take its cores, and lanes are up to sift them when it is done."""
+        texts = list(texts)
+        if len(texts) > 1 and not (self.gpu or self._sifting(oracle, len(texts))):
+            if found := self.first(texts[:1], oracle, run):
+                return found
         environment = preamble.read(self.given.program.text).environment
         values = Path(self.given.setup.scratch).parent / "values"
         self.made.update({copy_files(setting(environment, text), values): text for text in texts})
@@ -125,9 +131,7 @@ class LiftedScripts:
         wait that they will be sooner: a cold process takes ten times as long, and a dozen of them beside each other
         longer still. What does show it there is tried in cold processes all the same; so is the very first, but last
         where a lane does not show it."""
-        if len(waiting) < 2 or self.lanes is None or oracle.needs.timing:
-            return waiting
-        lanes = self.lanes.up(oracle, wait=len(waiting) > WAVES * self.given.limits.jobs)
+        lanes = self._sifting(oracle, len(waiting))
         if lanes is None:
             return waiting
         pool = lanes.serving(lanes.script, seconds=seconds)
@@ -141,6 +145,12 @@ class LiftedScripts:
             gone = {text for text, out in zip(waiting, threads.map(hopeless, waiting)) if out}
         self.failed |= gone - {waiting[0]}
         return [text for text in waiting if text not in gone] + [waiting[0]] * (waiting[0] in gone)
+
+    def _sifting(self, oracle: Oracle, count: int) -> Pool | None:
+        """The lanes that sift so many scripts; None where they are not up, or none are wanted."""
+        if count < 2 or self.lanes is None or oracle.needs.timing:
+            return None
+        return self.lanes.up(oracle, wait=count > WAVES * self.given.limits.jobs)
 
     def _slips(self, text: str, run: Run | None) -> bool:
         """Whether the instruments see another fault in a lifted script that shows, in words, the program's."""
