@@ -33,6 +33,8 @@ MEANING = {
     "PYTORCH_NO_CUDA_MEMORY_CACHING=1": "each tensor in an allocation of its own",
     "TRITON_INTERPRET=1": "Triton's interpreter, no compiler",
 }
+SAME = {"DISABLE_PTXAS_OPT=1": "ptxas=-O0"}
+"""Variables that a knob stands for, which any lane can turn: a variable would take a worker of its own."""
 Say = Callable[[str], None]
 
 
@@ -183,7 +185,7 @@ def run_experiments(
 
     def environment(name: str) -> Experiment:
         one = Experiment(name, "environment", name, f"{name} {how}", NOT_TRIED)
-        return ask_in_time(one, Control(name, knob_settings.parse_setting(name)))
+        return ask_in_time(one, Control(name, knob_settings.parse_setting(SAME.get(name, name))))
 
     def variant(one: Variant) -> Experiment:
         by_hand = command(text, one.edits, file) + words

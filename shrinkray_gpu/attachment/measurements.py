@@ -24,7 +24,7 @@ from shrinkray_gpu.evidence.instruments.instrument import WANTS
 from shrinkray_gpu.evidence.secrets_found import without_secret_words
 from shrinkray_gpu.intermediate.lit_test import read_beside
 from shrinkray_gpu.oracle.statistics import clean_runs
-from shrinkray_gpu.runner.knob_settings import PLAIN, KnobSetting
+from shrinkray_gpu.runner.knob_settings import KnobSetting
 from shrinkray_gpu.runner.pool import Pool, Script
 from shrinkray_gpu.runner.run import Run
 from shrinkray_gpu.same_fault.controls import ControlOutcome, Controls
@@ -87,13 +87,11 @@ def measure(
         plan.starter.submit(pool.start, text).result()
     with ThreadPoolExecutor(1) as threads:
         looking = threads.submit(
-            examine,
+            _examined,
             text,
             replace(script, twins=(), sanitizer=""),
-            setup,
-            seconds=pool.seconds,
-            extra=pool.extra,
-            intermittent=plan.rate is not None,
+            plan,
+            pool,
         )
         trials = _trials(text, output, plan, pool, seconds, say, stop)
         nearest = trials.nearest
@@ -110,6 +108,22 @@ def measure(
     reproducers = pass_reproducers(text, pool)[0] if crashed else {}
     as_ir = read_beside(output) if crashed else {}
     return Measurements(text, seen, code, trials, build, passing, reproducers, as_ir)
+
+
+def _examined(text: str, script: Script, plan: Plan, pool: Pool) -> Evidence:
+    """What all instruments say of the repro. On the virtual GPU a lane tells what a cold process would."""
+    run = None
+    if pool.mode == "virtual":
+        run = pool.serving(script, seconds=pool.seconds).run(text, fresh=True, wants=WANTS)
+    return examine(
+        text,
+        script,
+        plan.pool.setup,
+        seconds=pool.seconds,
+        extra=pool.extra,
+        intermittent=plan.rate is not None,
+        run=run,
+    )
 
 
 def _full(seen: Evidence, trials: Experiments) -> bool:
@@ -137,7 +151,7 @@ def _trials(
     repeats = clean_runs(plan.rate.estimate / 2, CHANCE) if plan.rate is not None else 1
 
     def run(source: str, way: KnobSetting) -> Run:
-        return pool.run(source, way=way) if way != PLAIN else pool.run(source, fresh=True)
+        return pool.run(source, way=way, fresh=True)
 
     reference = pool.run(text, fresh=True)  # the original's kernels may have had other names
     controls = Controls(run, plan.oracle, reference=reference, repeats=repeats)

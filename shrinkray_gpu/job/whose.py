@@ -34,7 +34,9 @@ def whose(
         return Whose()
 
     def asked() -> Whose:
-        told = blame_in_brief(given.program.text, given.script, given.setup, run, seconds=ready.plan.pool.seconds)
+        pool = ready.plan.pool
+        up = pool if pool.mode == "virtual" else None
+        told = blame_in_brief(given.program.text, given.script, given.setup, run, seconds=pool.seconds, up=up)
         fault = comparison.original if comparison is not None else Fault.of(run)
         alike = known(fault, versions.get("triton", "")) if fault is not None and not told.of_program else ()
         return Whose(told.brief(), alike)

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
-from shrinkray_gpu.attachment.experiments import Experiment, Experiments, KnobResults
+from shrinkray_gpu.attachment.experiments import SAME, Experiment, Experiments, KnobResults, run_experiments
+from shrinkray_gpu.oracle.spec import parse
+from shrinkray_gpu.runner.knob_settings import KnobSetting
+from shrinkray_gpu.runner.run import Failure, Run
+from shrinkray_gpu.same_fault.controls import Controls
 
 PLAIN = Experiment("", "plain", "", "python repro.py", "faults")
 WORDS = {"p": "passes", "f": "faults", "n": "not applicable", ".": "not tried"}
@@ -47,3 +53,17 @@ def test_the_nearest_passing_variant_is_the_one_of_fewest_steps() -> None:
     nearest = Experiments(PLAIN, (far, near)).nearest
     assert nearest is not None and (nearest.knob, nearest.value) == ("near", "3")
     assert Experiments(PLAIN, (row("ff", "1"),)).nearest is None
+
+
+def test_no_variable_takes_a_worker_of_its_own_where_a_knob_stands_for_it() -> None:
+    ways: list[KnobSetting] = []
+
+    def run(text: str, way: KnobSetting) -> Run:
+        ways.append(way)
+        return Run("virtual", 1, failure=Failure("KeyError", "7", ()))
+
+    controls = Controls(run, parse("exception:KeyError", folder=Path()))
+    found = run_experiments("x = {}[7]\n", "repro.py", controls, gpu=False, jobs=1)
+    (told,) = found.experiments
+    assert told.command == "DISABLE_PTXAS_OPT=1 python repro.py" and told.faults, "its reader sets the variable"
+    assert [way.name for way in ways] == ["as it is", *SAME.values()] and all(way.cheap for way in ways)

@@ -18,20 +18,23 @@ from shrinkray_gpu.questions.blame.trials import BlameTrials
 from shrinkray_gpu.questions.blame.verdict import blame
 from shrinkray_gpu.questions.blame.way import way
 from shrinkray_gpu.runner.lanes import Setup
-from shrinkray_gpu.runner.pool import COLD, Script
+from shrinkray_gpu.runner.pool import COLD, Pool, Script
 from shrinkray_gpu.runner.run import Run
 
 SECONDS = 15.0
 """For each of the two searches for a change, in the kernel and beside it; a few where nothing else is at work."""
 
 
-def blame_in_brief(text: str, script: Script, setup: Setup, run: Run, *, seconds: float) -> Blame:
-    """Whose fault it is that this run of the program shows. `seconds`: for one more run of it."""
+def blame_in_brief(
+    text: str, script: Script, setup: Setup, run: Run, *, seconds: float, up: Pool | None = None
+) -> Blame:
+    """Whose fault it is that this run of the program shows. `seconds`: for one more run of it, in a lane of `up`: see
+    BlameTrials."""
     with tempfile.TemporaryDirectory(dir=setup.scratch, ignore_cleanup_errors=True) as folder:
         subject = Subject(text, script, setup, seconds, Path(folder))
         seen = assemble(subject, run, code=False)
         at = f"{seen.place.file}:{seen.place.line}" if seen.place is not None else ""
-        trials = BlameTrials(text, script, setup, seconds, COLD, run, at, patience=SECONDS)
+        trials = BlameTrials(text, script, setup, seconds, COLD, run, at, patience=SECONDS, up=up)
         try:
             told = replace(blame(seen, trials), next=(), line=str(seen.place or ""))
             return _located(told, trials, subject) if trials.arch is not None else told

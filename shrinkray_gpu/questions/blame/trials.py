@@ -20,7 +20,7 @@ from shrinkray_gpu.questions.blame.experiments import Laboratory
 from shrinkray_gpu.runner import cores
 from shrinkray_gpu.runner.knob_settings import KnobSetting, parse_setting
 from shrinkray_gpu.runner.lanes import Setup
-from shrinkray_gpu.runner.pool import Pool, Script
+from shrinkray_gpu.runner.pool import Pool, Script, Terms
 from shrinkray_gpu.runner.run import Run
 from shrinkray_gpu.same_fault.healthy_twin import SECONDS, WANTS, Health, health
 
@@ -47,6 +47,8 @@ class BlameTrials:
     """`/path/file.py:12` where a compiler says that it is."""
     patience: float = SECONDS
     """Seconds that a search for a change that is enough may take."""
+    up: Pool | None = None
+    """Lanes of the virtual GPU that are up already, in which the program may run; they are not closed here."""
 
     @property
     def arch(self) -> int | None:
@@ -55,6 +57,8 @@ class BlameTrials:
     @cached_property
     def _pool(self) -> Pool:
         script = replace(self.script, sanitizer="", twins=(), tell=False)
+        if self.up is not None:
+            return self.up.on(Terms("virtual", 1, self.seconds, self.extra)).serving(script, seconds=self.seconds)
         setup = replace(self.setup, arch=self.arch, warm=False, reuse=False)
         return Pool(script, setup, mode="virtual", jobs=1, seconds=self.seconds, extra=self.extra)
 
@@ -196,5 +200,5 @@ class BlameTrials:
 
     def close(self) -> None:
         for name in ("_pool", "_device_pool"):
-            if name in self.__dict__:
+            if name in self.__dict__ and (name != "_pool" or self.up is None):
                 self.__dict__[name].close()

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import sys
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,7 +18,7 @@ from shrinkray_gpu.questions.blame.blame import WHOSE, Blame
 from shrinkray_gpu.questions.blame.trials import BlameTrials
 from shrinkray_gpu.questions.blame.verdict import blame
 from shrinkray_gpu.runner.lanes import Setup
-from shrinkray_gpu.runner.pool import Script
+from shrinkray_gpu.runner.pool import Pool, Script
 from shrinkray_gpu.runner.run import Compilation, Failure, Launch, Run
 
 LAUNCH = Launch("k", "1", (1,), synced=True, unfollowed="")
@@ -118,3 +121,15 @@ def test_the_list_of_words_is_closed() -> None:
     with pytest.raises(AssertionError):
         Blame("the weather", "it rains")
     assert len(set(WHOSE)) == 10
+
+
+def test_lanes_that_are_up_are_used_and_left_up(tmp_path: Path) -> None:
+    text, script = "[][7]\n", Script(tmp_path / "program.py", cwd=tmp_path)
+    setup = Setup(sys.executable, dict(os.environ), (), (), str(tmp_path), arch=90, confine=False, plain=True)
+    with closing(Pool(script, setup, mode="virtual", jobs=1, seconds=60.0)) as up:
+        up.start(text)
+        nowhere = replace(setup, python="/nowhere/python")
+        trials = BlameTrials(text, script, nowhere, 60.0, 60.0, FAR, up=up)
+        assert trials.run(text).failure is not None, "no other worker could have come up"
+        trials.close()
+        assert up.run(text).failure is not None
