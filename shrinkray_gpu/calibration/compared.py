@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
-from itertools import chain
 from pathlib import Path
 
 from shrinkray_gpu.calibration.absent import is_clean
 from shrinkray_gpu.calibration.plan import Plan
-from shrinkray_gpu.calibration.worker_lanes import fitting
+from shrinkray_gpu.calibration.worker_lanes import LaneSet, fitting
 from shrinkray_gpu.errors import NoKernelInvolved, NotReproduced
 from shrinkray_gpu.oracle import Oracle
 from shrinkray_gpu.oracle.comparison_check import ComparisonCheck
 from shrinkray_gpu.oracle.failed_check import failed_check, is_of_values
 from shrinkray_gpu.oracle.same import SameFaultOracle
-from shrinkray_gpu.runner.at_once import at_once
 from shrinkray_gpu.runner.inside.compare.comparison import AGAINST, BLAME, GOES_ON, KINDS, SAVE, UNSTEADY
 from shrinkray_gpu.runner.inside.compare.sides import INSTEAD, PART, PROBE
-from shrinkray_gpu.runner.knob_settings import parse_setting
+from shrinkray_gpu.runner.knob_settings import KnobSetting, parse_setting
 from shrinkray_gpu.runner.run import Comparison, Run
 
 SLOW = 30.0
@@ -26,22 +24,21 @@ SLOW = 30.0
 ALL = ("actual", "expected", *INSTEAD)
 """What a run may be asked for, of the keys of `Comparison.moved`."""
 SIZES = "its kernel is not asked with other sizes: the program ends in another way then"
-LIKELY = 2
-"""So many of these are tried beside the run that they are for: one of them nearly always is enough."""
 NONE = "no check of tensors that a kernel wrote was seen to fail; name what the script says instead"
 FRACTIONS = ("0.1", "0.001", "1e-5", "0")
 """Of the distance between the two sides of a check, tried until the original passes."""
 OTHER = "the check that fails is another one from run to run, so candidates are not held against it"
 
 
-def with_comparison(plan: Plan, source: str) -> Plan:
+def with_comparison(plan: Plan, source: str, lanes: LaneSet, *, candidates: bool = True) -> Plan:
     """The plan whose oracle asks that, where the script itself fails behind a launch, and values that a launch wrote
-    come to what it checks; else the plan as it is. The original runs four times more or so, most of them at once.
+    come to what it checks; else the plan as it is. The original runs two times more in cold processes; and for
+    `candidates`, which must come as near to passing, in a lane or two.
 
     Raises NoKernelInvolved where a check of values fails to which no launch's come, or are not seen to come, or where
     what they are held against does not stand; NotReproduced where nothing of the kind is seen, and the oracle asks for
     it."""
-    found = _with_check(plan, source)
+    found = _with_check(plan, source, lanes if candidates else None)
     if plan.oracle.needs.checked and not found.oracle.needs.compared:
         raise NotReproduced(
             f"{plan.pool.script.called} does not show 'mismatch': {found.mode.notes[-1] if found is not plan else NONE}"
@@ -49,7 +46,7 @@ def with_comparison(plan: Plan, source: str) -> Plan:
     return found
 
 
-def _with_check(plan: Plan, source: str) -> Plan:
+def _with_check(plan: Plan, source: str, lanes: LaneSet | None) -> Plan:
     oracle = plan.oracle
     flaky = plan.seen.faulted < plan.seen.runs
     if flaky or not isinstance(oracle, SameFaultOracle) or not oracle.may_compare(plan.reference, source):
@@ -76,15 +73,7 @@ def _with_check(plan: Plan, source: str) -> Plan:
             f"{plan.pool.script.called} fails a check of what {seen.kernels[-1]} wrote, and no kernel is to blame for "
             f"that: {seen.blame}. To reduce the failure all the same, add --no-guards"
         )
-    fractions = FRACTIONS if plan.seen.cold_seconds < SLOW else FRACTIONS[1:2]
-
-    def once(fraction: str) -> Run:
-        if not fraction:
-            return plan.pool.cold(source, wants=(*wants, AGAINST + path, UNSTEADY + " ".join(ALL)))
-        return plan.pool.cold(source, way=parse_setting(f"apart={fraction}"), wants=wants)
-
-    ahead = min(LIKELY, max(1, plan.pool.jobs - 1))
-    again, *passing = at_once(plan.pool.jobs, once, ("", *fractions[:ahead]))
+    again = plan.pool.cold(source, wants=(*wants, AGAINST + path, UNSTEADY + " ".join(ALL)))
     held = ComparisonCheck(seen, path)
     if again.comparison is not None:
         held = replace(held, unsteady=frozenset(again.comparison.moved))
@@ -92,8 +81,8 @@ def _with_check(plan: Plan, source: str) -> Plan:
         return plan.noted(OTHER)
     if held.difference(again) or held.doubt(again):
         return _unless_asked(plan, first, check, "it is another check from run to run").noted(OTHER)
-    runs = chain(passing, map(once, fractions[ahead:]))
-    held = replace(held, apart=_apart(oracle, zip(fractions, runs)))
+    if lanes is not None:
+        held = replace(held, apart=_apart(plan, source, wants, lanes))
     compared = oracle.comparing(held, draws_go_on=GOES_ON in wants)
     pool = fitting(plan.pool, compared) or plan.pool
     plan = replace(plan, seen=replace(plan.seen, oracle=compared), pool=pool).noted(held.told())
@@ -127,9 +116,22 @@ def _lost(seen: Comparison | None) -> str:
     return "no tensors that it compares were followed back to one: not in another thread, nor behind torch.compile"
 
 
-def _apart(oracle: Oracle, runs: Iterable[tuple[str, Run]]) -> str:
-    """The fraction of the distance between the two sides with which the original passes its check; empty: none does."""
-    for fraction, run in runs:
+def _apart(plan: Plan, source: str, wants: tuple[str, ...], lanes: LaneSet) -> str:
+    """The fraction of the distance between the two sides with which the original passes its check; empty: none does.
+    What a lane does not show cold processes are asked."""
+    fractions = FRACTIONS if plan.seen.cold_seconds < SLOW else FRACTIONS[1:2]
+    warm = lanes.up(plan.oracle, wait=True)
+    asked: list[Callable[[KnobSetting], Run]] = [lambda way: plan.pool.cold(source, way=way, wants=wants)]
+    if warm is not None:
+        asked.insert(0, lambda way: warm.run(source, fresh=True, way=way, wants=wants))
+    found = (_enough(plan.oracle, fractions, run) for run in asked)
+    return next(filter(None, found), "")
+
+
+def _enough(oracle: Oracle, fractions: Iterable[str], ask: Callable[[KnobSetting], Run]) -> str:
+    """The first of the fractions with which such a run passes; empty: none."""
+    for fraction in fractions:
+        run = ask(parse_setting(f"apart={fraction}"))
         if not any(run.turned.values()):
             return ""
         if not oracle.judge(run).faults:

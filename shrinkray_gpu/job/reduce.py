@@ -244,9 +244,9 @@ def check(
     with tempfile.TemporaryDirectory(prefix="shrink-") as folder:
         say(f"running {' '.join([display_name(path, options), *map(shlex.quote, options.argv)])} as it is ...")
         given = user_program(path, program, options, chosen, setup_of(path, Path(folder), options), say)
-        plan = given.plan(Start(program))
+        plan = given.plan(Start(program), candidates=False)
         try:
-            for line in findings(plan):
+            for line in findings(plan, candidates=False):
                 say(line)
         finally:
             plan.close()

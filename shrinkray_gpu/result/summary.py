@@ -155,9 +155,9 @@ def _patches(evidence: FaultComparison, repro: str) -> Iterator[tuple[str, str]]
             yield control.name, "\n".join(changed)
 
 
-def findings(plan: calibration.Plan, own: Run | None = None) -> list[str]:
+def findings(plan: calibration.Plan, own: Run | None = None, *, candidates: bool = True) -> list[str]:
     """What was seen of the original, for the user. `own`: the run of the user's program that showed the fault, where
-    another one is reduced in its place."""
+    another one is reduced in its place. `candidates`: whether any will run."""
     modes = {
         "virtual": "on the virtual GPU, a fork for each candidate",
         "warm": "in warm contexts, reused while they stay clean",
@@ -166,11 +166,13 @@ def findings(plan: calibration.Plan, own: Run | None = None) -> list[str]:
     }
     verdicts = [plan.oracle.judge(run) for run in (own, plan.reference) if run is not None and plan.oracle.needs.run]
     why = next((verdict.why for verdict in verdicts if verdict.faults), "")
+    lane = f", {plan.seen.warm_seconds:.2f} s in a lane" if plan.mode.name != "cold" else ""
     lines_ = [
         f"fault: {why or plan.oracle.spec} ({plan.seen.faulted} of {plan.seen.runs} runs), "
-        f"{plan.seen.cold_seconds:.1f} s in a cold process, {plan.seen.warm_seconds:.2f} s in a lane",
-        f"running candidates {modes[plan.mode.name]}: {plan.mode.why}",
+        f"{plan.seen.cold_seconds:.1f} s in a cold process{lane}"
     ]
+    if candidates or lane:
+        lines_.append(f"running candidates {modes[plan.mode.name]}: {plan.mode.why}")
     warnings = [f"warning: {plan.oracle.warning}"] if plan.oracle.warning else []
     return [*lines_, *plan.mode.notes, *warnings]
 

@@ -102,8 +102,8 @@ class UserProgram:
     def cold(self) -> Pool:
         return calibration.cold_lanes(self.script, self.setup, oracle=self.chosen, limits=self.limits)
 
-    def plan(self, start: Start) -> calibration.Plan:
-        """How candidates are run, as the program to begin with allows."""
+    def plan(self, start: Start, *, candidates: bool = True) -> calibration.Plan:
+        """How candidates are run, as the program to begin with allows; or only what it shows, where there are none."""
         here, limits = self.alone if start.alone else self, self.limits
         if limits.mode is None and start.history:
             limits = replace(limits, mode="fork")
@@ -116,4 +116,5 @@ class UserProgram:
             seen=start.seen,
             bound=start.oracle is not None,
             lanes=start.lanes,
+            candidates=candidates,
         )
