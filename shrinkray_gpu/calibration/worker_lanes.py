@@ -115,7 +115,7 @@ def open_lanes(
     jobs, groups, mode = limits.jobs, limits.groups, limits.mode
     cold = cold_lanes(script, setup, oracle=oracle, limits=limits)
     # Triton, too, though the script may not import it by itself: each child would, to watch its launches (0.3 s).
-    imports = (*preamble.read(source).imports, *setup.imports, "triton")
+    imports = (*preamble.read(source).imports, *setup.imports, *([] if setup.plain else ["triton"]))
     if "_compile_kernel" in source:  # which asks it where CUDA's headers are
         imports += ("torch.utils.cpp_extension",)
     forking = replace(setup, imports=imports, warm=gpu, reuse=gpu and mode != "fork")

@@ -32,6 +32,7 @@ from shrinkray_gpu.runner.run import Run
 from shrinkray_gpu.same_fault import controls
 from shrinkray_gpu.same_fault.checkpoints import Checkpoints
 from shrinkray_gpu.same_fault.slippage_checks import SlippageChecks
+from shrinkray_gpu.source.libraries import is_plain, names_libraries
 from shrinkray_gpu.start import Start, UserProgram, without
 from shrinkray_gpu.start.argument_slice import without_marks
 from shrinkray_gpu.start.several_gpus import on_groups
@@ -63,7 +64,7 @@ def user_program(
     return UserProgram(
         program,
         needs.on(script, virtual=options.arch is not None),
-        setup,
+        replace(setup, plain=is_plain(program) and not names_libraries(program)),
         chosen,
         adopting=lambda run: adopting(run, options, Path.cwd(), say),
         limits=replace(limits_of(options), groups=GpuGroups(say=say)),

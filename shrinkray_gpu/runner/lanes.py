@@ -56,6 +56,9 @@ class Setup:
     confine: bool = True
     left_open: tuple[str, ...] = ()
     """Parts of the fence that candidates run without: the program's fault needs what they refuse."""
+    plain: bool = False
+    """Whether the script imports nothing that could launch a kernel: then no virtual GPU is put up for it, which takes
+    torch and Triton."""
 
     def message(self) -> dict[str, Any]:
         """What a process of ours in the user's interpreter is told."""
@@ -64,7 +67,7 @@ class Setup:
             "own": list(self.own),
             "scratch": self.scratch,
             "writable": list(self.writable),
-            "arch": self.arch,
+            "arch": None if self.plain else self.arch,
             "warm": self.warm,
             "reuse": self.reuse,
             "prepare": self.prepare,

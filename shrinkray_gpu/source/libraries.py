@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 
 import libcst as cst
@@ -20,6 +21,11 @@ def is_plain(program: Program) -> bool:
     return not program.literals and all(
         root in _HOST or root in sys.stdlib_module_names and root not in _DOORS for root in _roots(program)
     )
+
+
+def names_libraries(program: Program) -> bool:
+    """Whether its text names torch or Triton, or what may import them unseen."""
+    return re.search(r"torch|triton|__import__|\bexec\b|\beval\b", program.text) is not None
 
 
 def _roots(program: Program) -> set[str]:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from shrinkray_gpu.reduction.size import lines
-from tests.e2e.command import Said, plain, shrink, shrinking, step
+from tests.e2e.command import Said, only, plain, shrink, shrinking, step
 from tests.e2e.programs import LOOKUP
 
 INDEX = ("--oracle", "exception:IndexError")
@@ -219,6 +219,16 @@ def test_a_test_script_decides(tmp_path: Path) -> None:
     assert "right" in plain(reduced(tmp_path), cwd=tmp_path).stdout
     assert "left" not in reduced(tmp_path).read_text()
     assert "--check" in said.out
+
+
+def test_nothing_is_imported_for_a_program_that_launches_nothing(tmp_path: Path) -> None:
+    seen = '{"tor" + "ch", "tri" + "ton"} & set(sys.modules)'
+    (tmp_path / "failing.py").write_text(f"import sys\n\nprint(1)\nraise KeyError('crowded' if {seen} else 'alone')\n")
+    words = ("--oracle", "exception:KeyError:alone", "--arch", "sm_90", *only("statements"))
+    said = shrink("failing.py", *words, cwd=tmp_path)
+    assert said.code == 0 and "on the virtual GPU, a fork for each candidate" in said.err, said
+    repro = (tmp_path / "repro_failing.py").read_text()
+    assert "print" not in repro and "crowded" in repro, repro
 
 
 def test_the_script_itself_is_never_touched(tmp_path: Path) -> None:
