@@ -13,6 +13,7 @@ from os import _exit, getpid, kill  # as they are before a candidate replaces th
 from typing import Any, Dict
 
 from . import candidate_run, fence, late_imports
+from .launches import triton_build
 from .process import device, wire
 
 
@@ -20,6 +21,7 @@ def main() -> None:
     """Be the lane of one candidate, in a process of its own."""
     link = socket.socket(fileno=int(sys.argv[-1]))  # a program that takes the candidate's place holds it open
     setup, _ = wire.receive(link)
+    triton_build.share(setup["scratch"])
     serve(link, setup, private=setup["confine"] and fence.can_have_private_memory(setup))
 
 

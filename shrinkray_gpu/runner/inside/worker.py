@@ -16,6 +16,7 @@ import sys
 from typing import Any, Dict
 
 from . import fence, lane, preloading
+from .launches import triton_build
 from .process import descendants, wire
 
 
@@ -23,6 +24,7 @@ def main() -> None:
     control = socket.socket(fileno=int(sys.argv[-1]))
     control.set_inheritable(False)
     setup, _ = wire.receive(control)
+    triton_build.share(setup["scratch"])
     private = setup["confine"] and fence.can_have_private_memory(setup)  # before an import starts threads
     wire.send(control, {"ready": preloading.preload(setup)})
     _ForkServer(control, setup, private).serve()
