@@ -219,6 +219,15 @@ def test_the_same_seed_gives_the_same_course_whatever_the_timing(tmp_path: Path)
     assert len(courses) == 1
 
 
+@pytest.mark.parametrize("at_once", [True, False])
+def test_what_a_cold_run_confirmed_on_the_way_no_other_confirms_at_the_end(tmp_path: Path, at_once: bool) -> None:
+    predicate = has("s7 ", "s21 ")
+    cold = Cold(predicate, at_once=at_once)
+    result = Bench(predicate).reduce(LONG, tmp_path, cold=cold, interval=1)
+    assert result.checks.verified == result.program and result.program.text in cold.asked
+    assert len(cold.asked) == len(set(cold.asked))
+
+
 def test_a_refuted_step_is_taken_back_and_never_taken_again(tmp_path: Path) -> None:
     warm, cold = Bench(has("s7 ")), Cold(has("s7 ", "s3 "))
     result = warm.reduce(LONG, tmp_path, cold=cold)

@@ -32,6 +32,8 @@ class _PendingConfirmation:
 
     asked: Question
     quick: bool
+    cold: bool
+    """Whether a cold run answers, as it does for a probe where there is none."""
     due: float
 
 
@@ -105,7 +107,7 @@ class Confirmations:
     def before_the_end(self, considered: int) -> None:
         """Most likely the end: have it confirmed while the last round goes on, beside what else is out."""
         last = self.line.last
-        asked = any(out.asked.program is last.program and not out.quick for out in self._out)
+        asked = any(out.asked.program is last.program and out.cold for out in self._out)
         if self._cold is not None and not last.proven and not asked:
             self._ask_later(considered, quick=False, waits=PATIENT if self._probe is not self._cold else 1)
 
@@ -125,7 +127,7 @@ class Confirmations:
             if step is None:
                 continue
             if verdict.faults:
-                self._trust(step, proven=not out.quick)
+                self._trust(step, proven=out.cold)
             elif verdict.is_known and not self._outlived(step):
                 self._roll_back(step, quick=out.quick)
 
@@ -165,7 +167,8 @@ class Confirmations:
 
     def _ask_later(self, considered: int, *, quick: bool, waits: int = 1) -> None:
         asked = self._start(self.line.last.program, quick=quick)
-        self._out.append(_PendingConfirmation(asked, quick, due=considered + waits * self.plan.interval))
+        cold = not quick or self._probe is self._cold
+        self._out.append(_PendingConfirmation(asked, quick, cold, due=considered + waits * self.plan.interval))
         self._next = considered + self.plan.interval
 
     def _trust(self, step: AcceptedStep, *, proven: bool) -> None:
