@@ -33,7 +33,7 @@ PHASES = {
     "the program, and its launch lifted": (reduce, "begin"),
     "calibration": (calibration, "make"),
     "search": (reduce, "search"),
-    "final check": (reduce, "concluded"),
+    "final check": (reduce, "conclude"),
     "attachment": (attach, "at_the_end"),
 }
 CLOCKED = {

@@ -11,7 +11,7 @@ from dataclasses import replace
 from functools import partial
 
 from shrinkray_gpu.intermediate.generic_text import split
-from shrinkray_gpu.intermediate.model import FUNCTION, IrModule, IrValue, ModuleBlock, Operation, blocks, every, types
+from shrinkray_gpu.intermediate.model import FUNCTION, IrModule, IrValue, Operation, blocks, every, types
 
 Change = Callable[[Operation], Sequence[Operation]]
 """What stands in the place of an operation, whose regions were changed before."""
@@ -168,8 +168,3 @@ def with_property(operation: Operation, name: str, value: str | None) -> Operati
     if value and name not in dict(operation.properties):
         rest.append((name, value))
     return replace(operation, properties=tuple((own, text or "") for own, text in rest))
-
-
-def replaced_blocks(operation: Operation, new: Sequence[ModuleBlock]) -> Operation:
-    """The operation with other blocks in its first region."""
-    return replace(operation, regions=(tuple(new), *operation.regions[1:]))

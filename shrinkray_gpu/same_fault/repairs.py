@@ -93,10 +93,6 @@ class FaultPlace:
     def launches(self) -> Sequence[cst.Call]:
         return self.function.calls if self.function is not None else ()
 
-    @cached_property
-    def kernel_nodes(self) -> list[cst.FunctionDef]:
-        return [node for node in every(self.program, cst.FunctionDef) if kernels.is_kernel(self.program, node)]
-
     def arguments(self, name: str) -> Iterator[tuple[cst.Call, Mapping[str, cst.Arg], cst.Arg]]:
         """Of each launch that gives this parameter a value: the launch, its arguments by parameter, and that one."""
         for call in self.launches:
