@@ -47,6 +47,11 @@ class SlippageChecks:
         if by_code:
             test.tighten(self.code.tightening(fingerprints.wanted, if_any=True))
 
+    @property
+    def tightened(self) -> tuple[str, ...]:
+        """What drifts taught the everyday test, in words."""
+        return tuple(self._tightened)
+
     # What the engine asks
 
     def control_verdict(self, program: Program) -> Future[Verdict]:
