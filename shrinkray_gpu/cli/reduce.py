@@ -54,9 +54,9 @@ class _Reduce(TakesModule):
             "oracle", "reject", "keep", "control", "control-env", "control-patch", "confidence", "no-guards",
         ),
         "What FILE may be": ("m", "sources", "launch", "pass", "ptxas", "nvcc"),
-        "How it is run": ("arch", "python", "env", "cwd", "writable", "sandbox"),
+        "How it is run": ("arch", "python", "env", "cwd", "writable", "sandbox", "jobs", "gpus"),
         "How long it may take": (
-            "jobs", "gpus", "timeout", "max-time", "final-runs", "resume", "restart", "no-second", "check",
+            "timeout", "max-time", "final-runs", "resume", "restart", "no-second", "check",
         ),
         "What comes of it": ("output", "no-report", "for", "publish", "zip", "cu", "gpu-price"),
         "What is said": ("quiet", "verbose", "json", "help"),
