@@ -39,8 +39,9 @@ class RayCluster:
         try:
             import ray
         except ImportError as error:
+            missing = f": {error}" if getattr(error, "name", "ray") != "ray" else ""
             raise UsageError(
-                "--ray needs Ray, of the cluster's own version: pip install 'shrinkray-gpu[ray]'"
+                f"--ray needs Ray, of the cluster's own version{missing}: pip install 'shrinkray-gpu[ray]'"
             ) from error
         self.address, self._ray, self._say = address, ray, say
         _reach(address)

@@ -10,7 +10,7 @@ import os
 import sys
 from typing import Any, Dict, List
 
-from .process import device, landlock, private_memory, signal_filter
+from .process import device, kernel_settings, landlock, private_memory, signal_filter
 
 PARTS = (landlock.WRITES, landlock.TCP, landlock.SIGNALS, signal_filter.PART, private_memory.PART)
 """All that it may have, in the order in which they are told."""
@@ -26,13 +26,15 @@ def can_have_private_memory(setup: Dict[str, Any]) -> bool:
 def hold(setup: Dict[str, Any], *, private: bool) -> List[str]:
     """Put up what the kernel has of it, but for the parts in `left_open`. Returns the parts that hold.
 
-    Writes stay possible below the folders `scratch` and `writable`. `private`: as `can_have_private_memory` said.
+    Writes stay possible below the folders `scratch` and `writable`, and to what children have in /proc, where that
+    can be had without the kernel's own. `private`: as `can_have_private_memory` said.
     TCP stays open where the driver is to write a core dump: it takes a port for that, and where none is to be had it
     tries one after another for ever. (580.159, H100)
     """
     left_open = [*setup["left_open"], *([landlock.TCP] if device.writes_dumps() else [])]
     memory = [private_memory.PART] if private and private_memory.begin() else []  # first: Landlock forbids mounts
-    held = landlock.confine([setup["scratch"], *setup["writable"]], left_open)
+    processes = [kernel_settings.FOLDER] if landlock.WRITES not in left_open and kernel_settings.protect() else []
+    held = landlock.confine([setup["scratch"], *setup["writable"], *processes], left_open)
     if landlock.SIGNALS not in held and signal_filter.PART not in left_open and signal_filter.begin():
         held.append(signal_filter.PART)
     return held + memory
