@@ -281,8 +281,8 @@ ENDINGS = {
         "pid = os.getppid()\nwhile pid > 1:\n    os.kill(pid, 0)\n    pid = above(pid)\n",
         refused="signals",
     ),
-    "it writes into its parent's folder in /proc": Candidate(
-        "import os\nopen(f'/proc/{os.getppid()}/oom_score_adj', 'w').close()\n", refused="writes"
+    "it writes into its parent's memory": Candidate(
+        "import os\nos.close(os.open(f'/proc/{os.getppid()}/mem', os.O_RDWR))\n", refused="writes"
     ),
     "it sleeps at exit": Candidate("import atexit, time\natexit.register(time.sleep, 600)\n", hangs=True),
     "its group is killed": Candidate("import os\nos.killpg(0, 9)\n", exit=-9),
