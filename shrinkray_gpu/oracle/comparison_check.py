@@ -36,6 +36,9 @@ class ComparisonCheck:
             return "one side of the check is no longer made by a kernel"
         if seen.alone != self.original.alone:
             return "the check is of other values"
+        if any(now < before for now, before in zip(seen.tolerance, self.original.tolerance)):
+            least, less = (_tolerance(each.tolerance) for each in (self.original, seen))
+            return f"the check lets less pass: {less} instead of {least}"
         if lost := sorted(set(self.original.sources) - set(seen.sources)):
             return f"what {seen.kernels[-1]} writes no longer comes from {lost[0].rpartition(',')[0]}"
         return next((why for what, why in seen.moved.items() if what not in self.unsteady), "")
@@ -66,3 +69,7 @@ class ComparisonCheck:
         unsteady = "; its values differ from run to run, and not all are held" if self.unsteady else ""
         blame = f"; {one.blame}" if one.blame else ""
         return f"the check that fails holds what {kernels} wrote against {against}{apart}{unsteady}{blame}"
+
+
+def _tolerance(tolerance: tuple[float, ...]) -> str:
+    return ", ".join(f"{name}={value:g}" for name, value in zip(("rtol", "atol"), tolerance))

@@ -162,6 +162,8 @@ class Comparison:
     """What of the check does not stand, where that was asked and is known: `reference`, `tolerance`, `input`."""
     blame: str = ""
     """What was found out about that, in a sentence for people."""
+    tolerance: tuple[float, ...] = ()
+    """What the check lets pass, as `rtol` and `atol`; empty: not known."""
 
 
 @dataclass(frozen=True)

@@ -25,6 +25,7 @@ SEEN = Comparison(
     largest=2.5,
     moved={},
     trouble="",
+    tolerance=(1e-4, 1e-5),
 )
 NOTHING = dataclasses.replace(SEEN, operation="", kernels=(), kind="", elements=0, total=0, largest=0.0)
 LAUNCH = Launch("rows", "h", (1,))
@@ -50,6 +51,11 @@ def bound(original: Comparison = SEEN) -> SameFaultOracle:
         ({"sources": ("arange [12], 1", "randn [12], 1")}, ""),
         ({"sources": ("arange [12], 1",)}, "what rows writes no longer comes from randn [12]"),
         ({"alone": True}, "the check is of other values"),
+        ({"tolerance": (1e-4, 1e-5)}, ""),
+        ({"tolerance": (1e-3, 1e-5)}, ""),
+        ({"tolerance": (1e-3, 0.0)}, "the check lets less pass: rtol=0.001, atol=0 instead of rtol=0.0001, atol=1e-05"),
+        ({"tolerance": (1e-5, 1e-5)}, "the check lets less pass"),
+        ({"tolerance": ()}, ""),
         ({"moved": {"actual": "the actual values are others, by up to 2"}}, "the actual values are others, by up to 2"),
     ],
 )

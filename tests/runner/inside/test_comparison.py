@@ -73,6 +73,25 @@ def test_both_sides_are_found(tmp_path: Path, check: str) -> None:
     assert seen["kind"] == "wrong" and 0 < seen["elements"] == seen["total"] and seen["trouble"] == ""
 
 
+TOLERANCES = {
+    "torch.testing.assert_close(actual, expected, rtol=0, atol=1e-3)": [0, 1e-3],
+    "torch.testing.assert_close(actual, expected)": [1.3e-6, 1e-5],
+    "assert torch.allclose(actual, expected, 1e-4)": [1e-4, 1e-8],
+    "assert expected.isclose(actual, atol=0.5).all()": [1e-5, 0.5],
+    "import numpy\nnumpy.testing.assert_allclose(actual, expected, atol=1e-3)": [1e-7, 1e-3],
+    "import numpy\nassert numpy.allclose(actual.numpy(), expected, 1e-2)": [1e-2, 1e-8],
+    "import numpy\nnumpy.testing.assert_array_almost_equal(actual, expected, decimal=3)": [0, 1.5e-3],
+    "assert (actual - expected).abs().max() < 1e-3": [],
+    "assert torch.equal(actual, expected)": [],
+    "torch.allclose(actual, expected)\nassert (actual - expected).abs().max() < 1e-3": [],
+}
+
+
+@pytest.mark.parametrize(("check", "tolerance"), TOLERANCES.items(), ids=range(len(TOLERANCES)))
+def test_what_a_check_lets_pass(tmp_path: Path, check: str, tolerance: list[float]) -> None:
+    assert checked(tmp_path, check)["comparison"]["tolerance"] == pytest.approx(tolerance)
+
+
 @pytest.mark.parametrize("check", ["assert not actual.isnan().any()", "assert actual.sum() == 8.0"])
 def test_one_side_alone(tmp_path: Path, check: str) -> None:
     seen = checked(tmp_path, check, script=SCRIPT.replace("* 2", "* float('nan')"))["comparison"]

@@ -17,7 +17,7 @@ from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
 
 from ..process.patches import Patches
 from ..process.trouble import words_of
-from . import recording
+from . import recording, tolerance
 from .chance import SEED
 from .non_finite import NonFiniteWatch
 from .provenance import Provenance
@@ -81,6 +81,8 @@ class CheckObserver:
         self._seen: Optional[Record] = None
         self._checking = False
         """Whether NumPy is at work on what was told already."""
+        self._asserting = False
+        """Whether torch.testing is at work."""
         self._patches = Patches()
         random.seed(SEED)
         if log is not None:
@@ -124,7 +126,7 @@ class CheckObserver:
             return dict(_NOTHING)  # values went where nobody follows them
         told = {**_NOTHING, **apart, "operation": compared.operation, "trouble": self.trouble}
         told.update(kernels=list(compared.kernels), others=list(compared.others), sources=list(compared.sources))
-        told["alone"] = compared.expected is None
+        told.update(alone=compared.expected is None, tolerance=list(compared.tolerance))
         sides = [(name, text_of(tensor), values_of(torch, tensor)) for name, tensor in sides_of(compared)]
         launch = self.launches.get(compared.launch)
         if tape is not None:
@@ -158,11 +160,15 @@ class CheckObserver:
         self._mode.__enter__()
         for name in ("numpy", "__array__", "tolist"):
             self._patches.wrap(torch.Tensor, name, self._reads)
+        for owner in (torch, torch.Tensor):
+            for name in tolerance.TORCH:
+                self._patches.wrap(owner, name, self._tolerates)
+        self._patches.on_import("torch.testing", self._testing)
 
     def _numpy(self, numpy: Any) -> None:
         numpy.random.seed(SEED)
         self._patches.on_import("numpy.testing", lambda testing: self._checks(testing, TESTS))
-        self._checks(numpy, ("allclose", "array_equal", "isclose"))
+        self._checks(numpy, (*tolerance.NUMPY, "array_equal"))
 
     def _checks(self, module: Any, names: Sequence[str]) -> None:
         for name in names:
@@ -174,12 +180,44 @@ class CheckObserver:
             if provenance is None or self._checking:
                 return original(one, other, *args, **kwargs)
             self._checking = True
+            provenance.tolerance = tolerance.of_numpy(original, (one, other, *args), kwargs)
             try:
                 with contextlib.suppress(Exception):  # what is no array of numbers
                     one, other = self._held(provenance, name, one, other)
+                provenance.tolerance = ()
                 return original(one, other, *args, **kwargs)
             finally:
-                self._checking = False
+                self._checking, provenance.tolerance = False, ()
+
+        return check
+
+    def _tolerates(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        def compare(*args: Any, **kwargs: Any) -> Any:
+            provenance = self.provenance
+            if provenance is None:
+                return original(*args, **kwargs)
+            provenance.tolerance = tolerance.of_torch(args, kwargs)
+            try:
+                return original(*args, **kwargs)
+            finally:
+                provenance.tolerance = provenance.tolerance if self._asserting else ()
+
+        return compare
+
+    def _testing(self, testing: Any) -> None:
+        self._patches.wrap(testing, "assert_close", self._asserts)
+
+    def _asserts(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        """What it finds apart it looks at again, to tell how far."""
+
+        def check(*args: Any, **kwargs: Any) -> Any:
+            self._asserting = True
+            try:
+                return original(*args, **kwargs)
+            finally:
+                self._asserting = False
+                if self.provenance is not None:
+                    self.provenance.tolerance = ()
 
         return check
 
@@ -276,6 +314,7 @@ _NOTHING: Record = {
     "side": "",
     "blame": "",
     "trouble": "",
+    "tolerance": [],
 }
 
 

@@ -53,6 +53,8 @@ class ComparedTensors(NamedTuple):
     """What `actual` comes from in the beginning."""
     launch: int
     """The last launch that `actual` comes from; -1: none."""
+    tolerance: Tuple[float, ...] = ()
+    """What may be between the two, as `rtol` and `atol`; empty: not known."""
 
 
 class _Origin(NamedTuple):
@@ -82,6 +84,8 @@ class Provenance:
         """What is left of the distance between two tensors that are compared, of which one comes from a launch; None:
         all of it."""
         self.brought_nearer = 0
+        self.tolerance: Tuple[float, ...] = ()
+        """Of the function that holds tensors against each other now."""
         self.tape: Any = None
         """Where all this is to be done again: `tape.Tape`."""
         self.kernels: List[str] = []
@@ -275,7 +279,8 @@ class Provenance:
     def _alone(self, name: str, tensor: Any) -> ComparedTensors:
         origin = self._of(tensor)
         last = max(origin.launches, default=-1)
-        return ComparedTensors(name, tensor, None, self._names(origin), (), tuple(sorted(origin.sources)), last)
+        sources = tuple(sorted(origin.sources))
+        return ComparedTensors(name, tensor, None, self._names(origin), (), sources, last, self.tolerance)
 
     def _noted(self, comparison: ComparedTensors) -> _Origin:
         self._made += 1
