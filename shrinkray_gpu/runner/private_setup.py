@@ -21,6 +21,7 @@ def private_setup(
     own = {
         "TRITON_CACHE_DIR": str(caches / "triton"),
         "TORCHINDUCTOR_CACHE_DIR": str(caches / "inductor"),
+        "CUDA_CACHE_PATH": str(caches / "cuda"),  # what the driver makes of PTX
         "PYTORCH_NVML_BASED_CUDA_CHECK": "1",  # is_available() in the worker must not start CUDA before the fork
     }
     allowed = (str(caches), *(str(place.absolute()) for place in writable))

@@ -17,7 +17,10 @@ Record = Dict[str, Any]
 
 STEP = 64
 """Contents start at multiples of this, so that a view of them in any dtype is aligned."""
-PLACES = ("TRITON_CACHE_DIR", "TORCHINDUCTOR_CACHE_DIR", "TMPDIR", "TEMP", "PWD", "OLDPWD", "CUDA_VISIBLE_DEVICES")
+PLACES = (
+    *("TRITON_CACHE_DIR", "TORCHINDUCTOR_CACHE_DIR", "CUDA_CACHE_PATH"),
+    *("TMPDIR", "TEMP", "PWD", "OLDPWD", "CUDA_VISIBLE_DEVICES"),
+)
 """Settings that differ between the processes of one reduction, and that no kernel depends on."""
 
 

@@ -18,7 +18,7 @@ READ_ONLY, REMOUNT, BIND, REC, PRIVATE = 1, 1 << 5, 1 << 12, 1 << 14, 1 << 18
 
 
 def protect() -> bool:
-    """Whether the rest of /proc may be opened: KERNEL is read-only now, in a mount namespace if it was not so before."""
+    """Whether the rest of /proc may be opened: KERNEL is read-only now, in a mount namespace if it was not before."""
     if not _writable():
         return True
     libc = ctypes.CDLL(None, use_errno=True)
