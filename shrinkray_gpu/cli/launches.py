@@ -97,7 +97,8 @@ def _chosen(found: Sequence[RecordedLaunch], number: int | None) -> RecordedLaun
         return chosen
     failed = next((each for each in found if each.status != 0), None)
     if failed is None:
-        raise NotReproduced("no launch failed. A script of any is written by --launch N")
+        graphs = ", but what graphs of CUDA launch is not seen" if any(each.captured for each in found) else ""
+        raise NotReproduced(f"no launch failed{graphs}. A script of any is written by --launch N")
     return failed
 
 
@@ -105,13 +106,15 @@ def _line(launch: RecordedLaunch) -> str:
     grid, block = (" x ".join(map(str, each)) for each in (launch.grid, launch.block))
     shared = f", {launch.shared} bytes shared" if launch.shared else ""
     memory = f", memory {', '.join(str(each.size) for each in launch.memory)}" if launch.memory else ""
-    kernel = demangle(launch.kernel.encode())
+    kernel = demangle(launch.kernel.encode(errors="surrogateescape"))
     return f"launch {launch.number}: {kernel} on {grid} of {block}{shared}{memory}: {_end(launch)}"
 
 
 def _end(launch: RecordedLaunch) -> str:
     if launch.status is None:
         return "the program ended in it"
+    if launch.captured and not launch.status:
+        return "recorded into a graph"
     return error_table.by_code(launch.status).text if launch.status else "ended well"
 
 

@@ -12,6 +12,8 @@ from shrinkray_gpu.runner.launch_recorder import DeviceMemory, Parameter, Record
 
 def recorded_launcher(launch: RecordedLaunch) -> str:
     """The script, to lie beside the record's files. Raises NoLauncher."""
+    if launch.how == "late":
+        raise NoLauncher("the error was there before it: of a copy, a graph, or what else nobody records")
     if launch.how != "plain":
         raise NoLauncher(f"it is launched with {'a cooperative grid' if launch.how == 'cooperative' else launch.how}")
     if not launch.image:
