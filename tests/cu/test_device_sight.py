@@ -118,6 +118,7 @@ def test_of_a_misaligned_access_it_counts_whether_the_first_thread_makes_it() ->
     assert sight(all_threads).leading and str(sight(all_threads)).endswith("misaligned, by a block's first thread too")
     assert not sight(others).leading and sight(others).drift(sight(all_threads))
     assert sight(others + all_threads) == sight(all_threads) and not sight().leading
+    assert sight(others + all_threads.replace("ns::scale", "ns::later")) == sight(others)
 
 
 def test_where_a_record_tells_the_fault_only_the_driver_s_words_stay() -> None:
@@ -149,6 +150,26 @@ def test_numbers_that_the_program_had_may_stay_or_go() -> None:
     before = numbers_of(parse(text))
     assert not numbers_of(parse(text.replace("cudaMalloc(&y, 64)", ""))).added(before)
     assert numbers_of(parse(text.replace("512", "4"))).added(before)
+
+
+@pytest.mark.parametrize(
+    ("launch", "allowed"),
+    [
+        ("scale<<<1, 32, bytes>>>(x, 8);", True),
+        ("scale<<<1, 32>>>(x, n);", True),
+        ("scale<<<1, 32, n>>>(4);", True),
+        ("scale<<<1, 32, bytes>>>(0, 4);", False),
+        ("scale<<<1, 32, bytes>>>(0, bytes);", False),
+        ("scale<<<1, 32, bytes>>>(9, 9, 9);", False),
+        ("fill<<<1, 32>>>(x, n);", False),
+    ],
+)
+def test_a_launch_that_went_lends_no_number_to_another(launch: str, allowed: bool) -> None:
+    """A null for the pointer, where both launches together have two numbers."""
+    launched = "scale<<<1, 32, bytes>>>(x, bytes);"
+    text = TEXT.replace(launched, "scale<<<1, 32, bytes>>>(x, 4); scale<<<1, 32>>>(y, 8); fill<<<1, 32, n>>>(x, n);")
+    before = numbers_of(parse(text))
+    assert (not numbers_of(parse(TEXT.replace(launched, launch))).added(before)) == allowed
 
 
 def test_a_candidate_that_makes_something_up_is_not_even_built(tmp_path: Path) -> None:
