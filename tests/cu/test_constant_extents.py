@@ -41,20 +41,20 @@ PROGRAMS = Path(__file__).parents[2] / "benchmarks" / "cu_files"
         ("staged[kTile * COLUMNS]", "staged[size()]", set()),
         ("#define COLUMNS 16", "#define COLUMNS 8  // columns", {"store_matrix_sync leaves staged", LEFT}),
         ("#define COLUMNS 16", "#define COLUMNS 8 /* two */", {"store_matrix_sync leaves staged", LEFT}),
-        ("#define COLUMNS 16", "#define COLUMNS 8 + 15", set()),  # 16 * 8 + 15
+        ("#define COLUMNS 16", "#define COLUMNS 32 - 17", set()),  # 16 * 32 - 17
         ("#define COLUMNS 16", "#define COLUMNS (8 + 7)", {"store_matrix_sync leaves staged", LEFT}),
         ("#define COLUMNS 16", "#if A\n#define COLUMNS 16\n#else\n#define COLUMNS 8\n#endif", set()),
         ("kPadded = kTile + 8;", "kPadded = (2 - 3) / 2 + 15;", set()),
-        ("= kTile + 8;", "= kTile + 8, k8 = 1, k8u = 24;", set()),
+        ("kPadded = kTile + 8;", "k8 = 8, k8u = 24, kPadded = k8u;", set()),
         ("staged[i] = 0;", "staged[i] = 0; for (int i = 0; i < 17; ++i) tile[i][0] = 0;", {"a loop leaves tile"}),
         ("i < kTile * 16; ++i)", "i < 999; ++i) if (i < 256)", set()),
         ("staged[i] = 0;", LOOP + "if (i < n && staged[i]) n = i;", set()),
         ("staged[i] = 0;", LOOP + "{ if (i > n) break; staged[i] = n; }", set()),
         ("staged[i] = 0;", LOOP + "for (int i = 0; i < 2; ++i) staged[i] = 0;", set()),
         ("staged[i] = 0;", LOOP + "{ staged[i] = 0; i += 500; }", set()),
-        ("staged[i] = 0;", "staged[i] = 0; extern float staged[];", set()),
+        ("staged[kTile * COLUMNS]", "staged[8]; extern float staged[]", set()),
         ("void k() {", "void k() { extern __shared__ float staged[]; " + LOOP[15:] + "staged[i] = 0;", set()),
-        ("16, 16, 16, float> sum", "8, 8, 128, precision::b1> sum", set()),
+        ("kTile, kTile, 16, half,", "8, 8, 128, precision::b1,", set()),
     ],
 )
 def test_what_the_numbers_of_the_source_show(old: str, new: str, said: set[str]) -> None:
