@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
@@ -182,3 +183,40 @@ def test_a_candidate_that_makes_something_up_is_not_even_built(tmp_path: Path) -
         assert "scale" in test.verdict(other.replace("__global__ void scale", "extern void scale")).why
         with pytest.raises(OSError):
             test.verdict(TEXT)
+
+
+NVCC = """\
+#!/bin/sh
+while [ $# -gt 0 ]; do [ "$1" = -o ] && out=$2; shift; done
+printf '#!/bin/sh\\nexit 1\\n' > $out
+chmod +x $out
+"""
+SANITIZER = """\
+#!/bin/sh
+if [ "${{SHRINK_ROOM_MEMORY:-1}}" = 1 ]; then cat {record}; else cat {roomy}; fi
+echo "========= ERROR SUMMARY: 1 error"
+"""
+NO_MEMORY = """\
+========= Program hit cudaErrorMemoryAllocation (error 2) due to "out of memory" on CUDA API call to cudaMalloc.
+=========     Saved host backtrace up to driver entry point at error
+=========
+"""
+
+
+@pytest.mark.parametrize(
+    ("plain", "roomy", "room"),
+    [(RECORD, "", Room("memory", 2)), (RECORD, NO_MEMORY, None), (RECORD + NO_MEMORY, NO_MEMORY, Room("memory", 2))],
+    ids=["mended", "nothing was launched", "as it was"],
+)
+def test_a_control_in_which_a_call_fails_tells_nothing(
+    tmp_path: Path, plain: str, roomy: str, room: Room | None
+) -> None:
+    trial = NvccTrial(tmp_path / "nvcc", (), "k.cu", tmp_path, environment=dict(os.environ), hosted=False)
+    trial.sanitizer, trial.recorder = tmp_path / "sanitizer", tmp_path / "recorder.so"
+    texts = {"record": plain, "roomy": roomy, "nvcc": NVCC}
+    texts["sanitizer"] = SANITIZER.format(record=tmp_path / "record", roomy=tmp_path / "roomy")
+    for name, text in texts.items():
+        (tmp_path / name).write_text(text)
+        (tmp_path / name).chmod(0o755)
+    found = trial.build(TEXT, "program", 60.0, lambda outcome: DeviceSight.rooms)
+    assert found.sight == sight() and found.room == room
