@@ -210,6 +210,14 @@ for each in irq bus fs sysrq-trigger acpi; do
 done
 exec "$0" "$@"
 """
+CHANGED_ROOT = """\
+for each in /*; do
+  name=$ROOT$each
+  if [ -L "$each" ]; then cp -a "$each" "$name"
+  elif [ -d "$each" ]; then mkdir "$name" && mount --rbind "$each" "$name"; fi
+done
+exec chroot "$ROOT" "$0" "$@"
+"""
 PROTECTED = """\
 import os
 from shrinkray_gpu.runner.inside.process import kernel_settings
@@ -230,6 +238,19 @@ def test_the_kernel_s_settings_are_looked_at_themselves() -> None:
     be read-only."""
     done = subprocess.run(
         ["unshare", "-m", "sh", "-c", HALF, sys.executable, "-c", PROTECTED], capture_output=True, text=True, check=True
+    )
+    assert done.stdout == "True False\n[]\n"
+
+
+@as_root
+def test_a_root_that_is_no_mount_has_a_proc_that_is_one(tmp_path: Path) -> None:
+    """As after chroot."""
+    done = subprocess.run(
+        ["unshare", "-m", "sh", "-c", CHANGED_ROOT, sys.executable, "-c", PROTECTED],
+        env={**os.environ, "ROOT": str(tmp_path), "PYTHONPATH": os.getcwd()},
+        capture_output=True,
+        text=True,
+        check=True,
     )
     assert done.stdout == "True False\n[]\n"
 

@@ -31,7 +31,7 @@ def protect(writable: Iterable[str] = ()) -> bool:
     if not _can_be_written():
         return True
     libc = ctypes.CDLL(None, use_errno=True)
-    if libc.unshare(NEW_MOUNTS) or libc.mount(None, b"/", None, REC | PRIVATE, None):
+    if libc.unshare(NEW_MOUNTS) or libc.mount(None, FOLDER.encode(), None, REC | PRIVATE, None):
         return False
     for path in (*KERNEL, *ALSO):
         _mount(libc, path, READ_ONLY)
