@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 import shlex
-import shutil
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -27,6 +26,8 @@ from shrinkray_gpu.runner.run import Run
 
 _LAST = re.compile(r"cu\w+: |no error$")
 """The last words of a script."""
+RECORD = ("launches.*.jsonl", "module_*", "memory_*", "launch_*.py")
+"""Files of a record."""
 MOST = 20
 """Launches that are listed; of more, the last ones."""
 
@@ -82,10 +83,13 @@ def launches_command(command: Sequence[str], output: Path, launch: int | None, t
 def _emptied(folder: Path) -> Path:
     """The folder, without an earlier record. Raises UsageError where it holds anything else."""
     if folder.exists():
-        if not folder.is_dir() or (any(folder.iterdir()) and not any(folder.glob("launches.*.jsonl"))):
-            raise UsageError(f"{folder} is there, and no record of launches: give another --output")
-        shutil.rmtree(folder)
-    folder.mkdir(parents=True)
+        earlier = {path for pattern in RECORD for path in folder.glob(pattern) if path.is_file()}
+        if not folder.is_dir() or (others := set(folder.iterdir()) - earlier):
+            what = f"has {min(others).name}, which is no part of a record" if folder.is_dir() else "is no folder"
+            raise UsageError(f"{folder} {what}: give another --output")
+        for path in earlier:
+            path.unlink()
+    folder.mkdir(parents=True, exist_ok=True)
     return folder
 
 
