@@ -1,10 +1,12 @@
 /* A simulation of libcuda for the recorder of launches: device memory is the host's, and kernel "overrun" fails. A copy
- * to address 0 fails when the device is waited for, stream 7 is recorded into a graph, a block has 600 bytes of shared
- * memory at most, and with OLD no kernel tells its parameters, as before CUDA 12.4. */
+ * to address 0 fails when the device is waited for. Stream 7 is recorded into a graph. A block has 600 bytes of shared
+ * memory at most. A file end_in_launch ends one launch with its program. With OLD no kernel tells its parameters, as
+ * before CUDA 12.4. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 static struct { uint64_t base; size_t size; } memory[64];
 static int memories, failed;
 static const char *names[8];
@@ -35,6 +37,7 @@ int cuKernelGetParamInfo(void *kernel, size_t at, size_t *offset, size_t *size) 
 int cuStreamIsCapturing(void *stream, int *status) { *status = stream == (void *)7; return 0; }
 int cuLaunchKernel(void *function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
                    unsigned shared, void *stream, void **parameters, void **extra) {
+  if (!unlink("end_in_launch")) _exit(9);
   if (failed || shared > 600) return failed ? failed : 1;
   if (stream == (void *)7) return 0;
   const char *name = names[(uint64_t)function - 100];
