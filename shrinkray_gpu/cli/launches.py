@@ -17,7 +17,7 @@ from shrinkray_gpu.errors import NotReproduced, UsageError
 from shrinkray_gpu.oracle import speech
 from shrinkray_gpu.oracle.driver_error import OUTSIDE
 from shrinkray_gpu.ptx.launcher import NoLauncher
-from shrinkray_gpu.ptx.recorded_launch import recorded_launcher, unread
+from shrinkray_gpu.ptx.recorded_launch import outdated, recorded_launcher, unread
 from shrinkray_gpu.runner import launch_recorder
 from shrinkray_gpu.runner.inside.cuda_cpp.host_code import demangle
 from shrinkray_gpu.runner.launch_recorder import RecordedLaunch
@@ -74,6 +74,9 @@ def launches_command(command: Sequence[str], output: Path, launch: int | None, t
         raise NotReproduced(f"launch {chosen.number} has no script: {why}") from why
     if count := unread(chosen):
         click.echo(f"{count} of {len(chosen.memory)} allocations were not read, and hold zeros in the script", err=True)
+    if count := outdated(chosen):
+        what = "hold addresses, which are old in the script: that it fails may come from there"
+        click.echo(f"{count} of {len(chosen.memory)} allocations {what}", err=True)
     alone = run_words([sys.executable, "-I", str(script)], environment=os.environ, cwd=Path.cwd(), seconds=timeout)
     click.echo(f"alone: python {os.path.relpath(script)} says: {_says(alone)}")
     if launch is None and alone.exit == 0 or chosen.status and not _shows(alone, chosen.status):

@@ -35,6 +35,11 @@ def unread(launch: RecordedLaunch) -> int:
     return sum(not each.fill and not each.file and each.size > 0 for each in launch.memory)
 
 
+def outdated(launch: RecordedLaunch) -> int:
+    """How many of its allocations hold addresses, which are those of the program's own run in the script."""
+    return sum(each.pointers for each in launch.memory)
+
+
 def _memory(memory: DeviceMemory) -> str:
     return repr((memory.size, memory.file or memory.fill.hex()))
 

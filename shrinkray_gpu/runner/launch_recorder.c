@@ -287,6 +287,19 @@ static int parameter_info(void* function, int is_kernel, int at, size_t* offset,
   return CALL(is_kernel ? "cuKernelGetParamInfo" : "cuFuncGetParamInfo", function, (size_t)at, offset, size);
 }
 
+static int holds_pointers(const unsigned char* data, size_t size, uint64_t near) {  // into memory of the device
+  uint64_t last = 0, base;
+  size_t held;
+  int asked = 0;
+  for (size_t at = 0; at + 8 <= size && asked < 64; at += 8) {
+    uint64_t word = number_at(data + at, 8);
+    if (word >> 40 != near >> 40 || word == last) continue;
+    last = word, ++asked;
+    if (!CALL("cuMemGetAddressRange_v2", &base, &held, word)) return 1;
+  }
+  return 0;
+}
+
 static void contents(uint64_t base, size_t size, int launch, int at, size_t* kept) {
   if (size > READ_MOST) {
     fprintf(lines, ", \"unread\": true");
@@ -295,7 +308,11 @@ static void contents(uint64_t base, size_t size, int launch, int at, size_t* kep
   unsigned char* data = malloc(size + PERIOD);
   if (!data || CALL("cuMemcpyDtoH_v2", data, base, size)) {
     fprintf(lines, ", \"unread\": true");
-  } else if (size <= PERIOD || !memcmp(data, data + PERIOD, size - PERIOD)) {
+    free(data);
+    return;
+  }
+  if (holds_pointers(data, size, base)) fprintf(lines, ", \"pointers\": true");
+  if (size <= PERIOD || !memcmp(data, data + PERIOD, size - PERIOD)) {
     fprintf(lines, ", \"fill\": ");
     hex(data, size < PERIOD ? size : PERIOD);
   } else if (*kept + size > KEPT_MOST) {

@@ -56,6 +56,8 @@ class DeviceMemory:
     """What repeats in it."""
     file: str = ""
     """Its contents, in the record's folder. Without fill and file nobody has read it."""
+    pointers: bool = False
+    """Whether it holds addresses of memory of the device."""
 
 
 @dataclass(frozen=True)
@@ -180,7 +182,8 @@ def _launch(told: Mapping[str, Any], process: str, images: Mapping[int, str]) ->
 
 
 def _memory(told: Mapping[str, Any]) -> DeviceMemory:
-    return DeviceMemory(told["bytes"], bytes.fromhex(told.get("fill", "")), told.get("file", ""))
+    fill = bytes.fromhex(told.get("fill", ""))
+    return DeviceMemory(told["bytes"], fill, told.get("file", ""), told.get("pointers", False))
 
 
 def _parameter(told: Mapping[str, Any]) -> Parameter:

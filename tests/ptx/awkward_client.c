@@ -36,6 +36,7 @@ int main(int argc, char **argv) {
   cuModuleGetFunction(&function, module, is(argv, "bytes") ? "na\xffme" : "fill");
   cuMemAlloc_v2(&x, sizeof values);
   cuMemcpyHtoD_v2(x, values, sizeof values);
+  if (is(argv, "nested")) cuMemcpyHtoD_v2(x, (uint64_t[]){7, x + 4, 9}, (size_t)24);
   if (is(argv, "threads")) {
     pthread_t threads[8];
     pthread_barrier_t barrier;

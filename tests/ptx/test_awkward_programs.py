@@ -14,7 +14,7 @@ import pytest
 
 from shrinkray_gpu.errors import UsageError
 from shrinkray_gpu.ptx.launcher import NoLauncher
-from shrinkray_gpu.ptx.recorded_launch import recorded_launcher
+from shrinkray_gpu.ptx.recorded_launch import outdated, recorded_launcher
 from shrinkray_gpu.runner import launch_recorder
 from shrinkray_gpu.runner.launch_recorder import RecordedLaunch
 
@@ -143,6 +143,11 @@ def test_an_error_from_before_is_not_the_launch_s(folder: Path, library: str, tm
     assert (launch.how, launch.status) == ("late", 700)
     with pytest.raises(NoLauncher, match="the error was there before it"):
         recorded_launcher(launch)
+
+
+def test_addresses_in_memory_are_old_ones_in_the_script(folder: Path, library: str, tmp_path: Path) -> None:
+    plain, nested = (record(folder, library, tmp_path / word, word)[0] for word in ("once", "nested"))
+    assert (outdated(plain), outdated(nested)) == (0, 1)
 
 
 def test_room_that_the_machine_has_not_changes_nothing(folder: Path, library: str, tmp_path: Path) -> None:
