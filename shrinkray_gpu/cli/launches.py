@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 import shlex
-import shutil
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -18,7 +17,7 @@ from shrinkray_gpu.errors import NotReproduced, UsageError
 from shrinkray_gpu.oracle import speech
 from shrinkray_gpu.oracle.driver_error import OUTSIDE
 from shrinkray_gpu.ptx.launcher import NoLauncher
-from shrinkray_gpu.ptx.recorded_launch import recorded_launcher, unread
+from shrinkray_gpu.ptx.recorded_launch import outdated, recorded_launcher, unread
 from shrinkray_gpu.runner import launch_recorder
 from shrinkray_gpu.runner.inside.cuda_cpp.host_code import demangle
 from shrinkray_gpu.runner.launch_recorder import RecordedLaunch
@@ -27,6 +26,8 @@ from shrinkray_gpu.runner.run import Run
 
 _LAST = re.compile(r"cu\w+: |no error$")
 """The last words of a script."""
+RECORD = ("launches.*.jsonl", "module_*", "memory_*", "launch_*.py")
+"""Files of a record."""
 MOST = 20
 """Launches that are listed; of more, the last ones."""
 
@@ -73,19 +74,25 @@ def launches_command(command: Sequence[str], output: Path, launch: int | None, t
         raise NotReproduced(f"launch {chosen.number} has no script: {why}") from why
     if count := unread(chosen):
         click.echo(f"{count} of {len(chosen.memory)} allocations were not read, and hold zeros in the script", err=True)
+    if count := outdated(chosen):
+        what = "hold addresses, which are old in the script: that it fails may come from there"
+        click.echo(f"{count} of {len(chosen.memory)} allocations {what}", err=True)
     alone = run_words([sys.executable, "-I", str(script)], environment=os.environ, cwd=Path.cwd(), seconds=timeout)
     click.echo(f"alone: python {os.path.relpath(script)} says: {_says(alone)}")
-    if chosen.status and not _shows(alone, chosen.status):
+    if launch is None and alone.exit == 0 or chosen.status and not _shows(alone, chosen.status):
         raise NotReproduced(f"launch {chosen.number} alone does not show the error: it may need other launches")
 
 
 def _emptied(folder: Path) -> Path:
     """The folder, without an earlier record. Raises UsageError where it holds anything else."""
     if folder.exists():
-        if not folder.is_dir() or (any(folder.iterdir()) and not any(folder.glob("launches.*.jsonl"))):
-            raise UsageError(f"{folder} is there, and no record of launches: give another --output")
-        shutil.rmtree(folder)
-    folder.mkdir(parents=True)
+        earlier = {path for pattern in RECORD for path in folder.glob(pattern) if path.is_file()}
+        if not folder.is_dir() or (others := set(folder.iterdir()) - earlier):
+            what = f"has {min(others).name}, which is no part of a record" if folder.is_dir() else "is no folder"
+            raise UsageError(f"{folder} {what}: give another --output")
+        for path in earlier:
+            path.unlink()
+    folder.mkdir(parents=True, exist_ok=True)
     return folder
 
 
@@ -97,7 +104,8 @@ def _chosen(found: Sequence[RecordedLaunch], number: int | None) -> RecordedLaun
         return chosen
     failed = next((each for each in found if each.status != 0), None)
     if failed is None:
-        raise NotReproduced("no launch failed. A script of any is written by --launch N")
+        graphs = ", but what graphs of CUDA launch is not seen" if any(each.captured for each in found) else ""
+        raise NotReproduced(f"no launch failed{graphs}. A script of any is written by --launch N")
     return failed
 
 
@@ -105,13 +113,15 @@ def _line(launch: RecordedLaunch) -> str:
     grid, block = (" x ".join(map(str, each)) for each in (launch.grid, launch.block))
     shared = f", {launch.shared} bytes shared" if launch.shared else ""
     memory = f", memory {', '.join(str(each.size) for each in launch.memory)}" if launch.memory else ""
-    kernel = demangle(launch.kernel.encode())
+    kernel = demangle(launch.kernel.encode(errors="surrogateescape"))
     return f"launch {launch.number}: {kernel} on {grid} of {block}{shared}{memory}: {_end(launch)}"
 
 
 def _end(launch: RecordedLaunch) -> str:
     if launch.status is None:
         return "the program ended in it"
+    if launch.captured and not launch.status:
+        return "recorded into a graph"
     return error_table.by_code(launch.status).text if launch.status else "ended well"
 
 

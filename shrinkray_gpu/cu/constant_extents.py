@@ -7,6 +7,7 @@ stride that makes its rows overlap. And a loop from a number to a number indexes
 from __future__ import annotations
 
 import ast
+import math
 import operator
 import re
 from collections.abc import Iterator, Mapping
@@ -15,15 +16,32 @@ from dataclasses import dataclass
 from shrinkray_gpu.reduction.native.native_tree import Node, Tree
 from shrinkray_gpu.source.cuda import is_inside
 
-_DEFINED = re.compile(r"^[ \t]*#[ \t]*define[ \t]+(\w+)[ \t]+([^\n\\]+)$", re.MULTILINE)
-_SUFFIX = re.compile(r"(?<=\d)(?:[uU]?[lL]{0,2}|[lL]{0,2}[uU])\b")
+_DEFINED = re.compile(r"^[ \t]*#[ \t]*define[ \t]+(\w+)(?![\w(])(.*)$", re.MULTILINE)
+_ATOM = re.compile(r"\w+|\([^()]*\)")
+"""A macro's text that is a part of its own in any expression."""
+_COMMENT = re.compile(r"//.*|/\*.*?\*/")
+_SUFFIX = re.compile(r"\b(0[xX][\da-fA-F]+?|\d+)(?:[uU][lL]{0,2}|[lL]{1,2}[uU]?)\b")
 _OPERATORS = {
     ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.floordiv,
     ast.Mod: operator.mod, ast.LShift: operator.lshift,
 }  # fmt: skip
+_ROUNDED = (ast.Div, ast.Mod)
+"""Of a negative number C++ makes something else than Python."""
 _EXTENTS = {"matrix_a": (0, 2), "matrix_b": (2, 1), "accumulator": (0, 1)}
 """Of the sizes M, N, K of a fragment: which are its rows and columns."""
+_WORDS = ("u4", "s4", "b1")
+"""Elements that are less than a byte: their arrays are of words."""
+_CHOICES = ("if_statement", "conditional_expression", "switch_statement", "while_statement", "do_statement")
+_JUMPS = ("break_statement", "continue_statement", "return_statement", "goto_statement", "throw_statement")
 LARGEST = 1 << 40
+
+
+@dataclass(frozen=True)
+class _Array:
+    first: int
+    """Its first extent."""
+    size: int
+    """Elements of all extents."""
 
 
 @dataclass(frozen=True)
@@ -38,18 +56,28 @@ class _Numbers:
 
     def __init__(self, tree: Tree) -> None:
         self.tree = tree
-        self.texts = {name: value for name, value in _DEFINED.findall(tree.text)}
+        self.texts: dict[str, str] = {}
+        for name, value in _DEFINED.findall(tree.text):
+            text = _COMMENT.sub("", value).strip()
+            self._add(name, text if _ATOM.fullmatch(text) else "?")
         for node in tree.nodes("init_declarator"):
             name, value = node.child("declarator"), node.child("value")
             qualifiers = {tree.text_of(each) for each in node.parent.children} if node.parent is not None else set()
             if name is not None and value is not None and name.kind == "identifier":
-                constant = qualifiers & {"constexpr", "const"} and tree.text_of(name) not in self.texts
-                self.texts[tree.text_of(name)] = tree.text_of(value) if constant else "?"  # ?: not known, or twice
+                constant = qualifiers & {"constexpr", "const"}
+                self._add(tree.text_of(name), tree.text_of(value) if constant else "?")
+        for node in tree.nodes("parameter_declaration"):  # of a function, or a template
+            name = node.child("declarator")
+            if name is not None and name.kind == "identifier":
+                self._add(tree.text_of(name), "?")
+
+    def _add(self, name: str, text: str) -> None:
+        self.texts[name] = "?" if self.texts.get(name, text) != text else text  # ?: not known, or of two kinds
 
     def of(self, text: str, depth: int = 8) -> int | None:
         """The value of an expression; None where it is not known."""
         try:
-            return self._value(ast.parse(_SUFFIX.sub("", text.strip()), mode="eval").body, depth)
+            return self._value(ast.parse(_SUFFIX.sub(r"\1", text.strip()), mode="eval").body, depth)
         except (SyntaxError, ValueError, ZeroDivisionError, RecursionError):
             return None
 
@@ -61,8 +89,9 @@ class _Numbers:
         if isinstance(node, ast.BinOp) and type(node.op) in _OPERATORS:
             left, right = self._value(node.left, depth), self._value(node.right, depth)
             if left is not None and right is not None and 0 <= right < LARGEST:
-                shift = isinstance(node.op, ast.LShift)
-                return None if shift and right > 40 else int(_OPERATORS[type(node.op)](left, right))
+                if isinstance(node.op, ast.LShift) and right > 40 or isinstance(node.op, _ROUNDED) and left < 0:
+                    return None
+                return int(_OPERATORS[type(node.op)](left, right))
         return None
 
 
@@ -73,27 +102,28 @@ def beyond(tree: Tree) -> frozenset[str]:
     return frozenset((*_tiles(tree, numbers, arrays), *_loops(tree, numbers, arrays)))
 
 
-def _arrays(tree: Tree, numbers: _Numbers) -> Iterator[tuple[str, int]]:
-    """Elements of the arrays whose size is a number; -1 where two arrays of a name differ."""
-    found: dict[str, int] = {}
+def _arrays(tree: Tree, numbers: _Numbers) -> Iterator[tuple[str, _Array]]:
+    """Those whose extents are numbers, but for names that others have too."""
+    found: dict[str, _Array | None] = {}
     for node in tree.nodes("array_declarator"):
         if node.parent is not None and node.parent.kind == "array_declarator":
             continue
-        size, at = 1, node
-        while at.kind == "array_declarator":
-            extent, inner = at.child("size"), at.child("declarator")
-            value = numbers.of(tree.text_of(extent)) if extent is not None else None
-            if value is None or inner is None:
-                size = -1
-                break
-            size, at = size * value, inner
-        if size >= 0 and at.kind == "identifier" and not any(up.kind == "parameter_declaration" for up in node.above()):
-            name = tree.text_of(at)
-            found[name] = size if found.get(name, size) == size else -1
-    return iter((name, size) for name, size in found.items() if size >= 0)
+        extents: list[int | None] = []
+        at: Node | None = node
+        while at is not None and at.kind == "array_declarator":
+            extent = at.child("size")
+            extents.append(numbers.of(tree.text_of(extent)) if extent is not None else None)
+            at = at.child("declarator")
+        if at is None or at.kind != "identifier" or any(up.kind == "parameter_declaration" for up in node.above()):
+            continue
+        known = [each for each in extents if each is not None and each >= 0]
+        array = _Array(known[-1], math.prod(known)) if len(known) == len(extents) else None
+        name = tree.text_of(at)
+        found[name] = array if found.get(name, array) == array else None
+    return ((name, array) for name, array in found.items() if array is not None)
 
 
-def _tiles(tree: Tree, numbers: _Numbers, arrays: Mapping[str, int]) -> Iterator[str]:
+def _tiles(tree: Tree, numbers: _Numbers, arrays: Mapping[str, _Array]) -> Iterator[str]:
     fragments = _fragments(tree, numbers)
     for call in tree.nodes("call_expression"):
         function, given = call.child("function"), call.child("arguments")
@@ -116,7 +146,7 @@ def _tiles(tree: Tree, numbers: _Numbers, arrays: Mapping[str, int]) -> Iterator
         outer, inner = (rows, columns) if layout == "row_major" else (columns, rows)
         if stride < inner:
             yield f"{name} has a stride of less than a row"
-        if array in arrays and arrays[array] < (outer - 1) * stride + inner:
+        if array in arrays and arrays[array].size < (outer - 1) * stride + inner:
             yield f"{name} leaves {array}"
 
 
@@ -129,7 +159,7 @@ def _fragments(tree: Tree, numbers: _Numbers) -> Mapping[str, _Fragment]:
             continue
         texts = [tree.text_of(each).rpartition("::")[2] for each in given.members]
         sizes = [numbers.of(each) for each in texts[1:4]]
-        if len(texts) < 5 or texts[0] not in _EXTENTS or None in sizes:
+        if len(texts) < 5 or texts[0] not in _EXTENTS or None in sizes or texts[4] in _WORDS:
             continue
         rows, columns = (sizes[at] or 0 for at in _EXTENTS[texts[0]])
         fragment = _Fragment(rows, columns, texts[5] if len(texts) > 5 else "")
@@ -139,19 +169,35 @@ def _fragments(tree: Tree, numbers: _Numbers) -> Mapping[str, _Fragment]:
     return found
 
 
-def _loops(tree: Tree, numbers: _Numbers, arrays: Mapping[str, int]) -> Iterator[str]:
+def _loops(tree: Tree, numbers: _Numbers, arrays: Mapping[str, _Array]) -> Iterator[str]:
     for loop in tree.nodes("for_statement"):
-        counted = _last(tree, numbers, loop)
-        if counted is None:
+        counted, body = _last(tree, numbers, loop), loop.child("body")
+        if counted is None or body is None or any(node.kind in _JUMPS for node in body.walk()):
             continue
         name, last = counted
-        for node in tree.nodes("subscript_expression"):
+        if _is_set(tree, body, name):
+            continue
+        for node in body.walk():
             array, index = node.child("argument"), node.child("indices")
-            if array is None or index is None or not is_inside(node, loop) or array.kind != "identifier":
+            if node.kind != "subscript_expression" or array is None or index is None or array.kind != "identifier":
                 continue
-            size = arrays.get(tree.text_of(array))
-            if size is not None and tree.text_of(index).strip("[] ") == name and last >= size:
+            known = arrays.get(tree.text_of(array))
+            if known is None or tree.text_of(index).strip("[] ") != name or last < known.first:
+                continue
+            if not any(_is_choice(tree, up) for up in node.above() if is_inside(up, body)):
                 yield f"a loop leaves {tree.text_of(array)}"
+
+
+def _is_set(tree: Tree, body: Node, name: str) -> bool:
+    """Whether something in there sets it, or is called so itself."""
+    fields = {"assignment_expression": "left", "update_expression": "argument", "init_declarator": "declarator"}
+    named = (node.child(fields[node.kind]) for node in body.walk() if node.kind in fields)
+    return any(each is not None and tree.text_of(each) == name for each in named)
+
+
+def _is_choice(tree: Tree, node: Node) -> bool:
+    operator = node.child("operator")
+    return node.kind in _CHOICES or (operator is not None and tree.text_of(operator) in ("&&", "||"))
 
 
 def _last(tree: Tree, numbers: _Numbers, loop: Node) -> tuple[str, int] | None:

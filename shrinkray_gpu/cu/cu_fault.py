@@ -25,8 +25,9 @@ from shrinkray_gpu.runner.run import Run
 from shrinkray_gpu.source.cuda import declared_names, is_inside, items_of, words
 
 _KERNEL = re.compile(r"\A[^{;]*\b__global__\b")
-_OF_NOTHING = re.compile(r"<<<\s*(?:0\s*,|[^,<>]*,\s*0\s*(?:,|>>>))")
-"""A launch without a block, or of blocks without a thread, which no driver makes."""
+_NOTHING = re.compile(r"(?:dim3|uint3)?\s*[({]?\s*(?:\d+\s*,\s*){0,2}0[uUlL]*\s*(?:,.*)?[)}]?", re.S)
+"""No block, or no thread: 0, or a dim3 with a 0 among its numbers."""
+_NO_CODE = ("comment", "string_literal", "raw_string_literal", "char_literal")
 
 
 @dataclass(frozen=True)
@@ -89,9 +90,9 @@ class CuFault:
         if added := sorted((UNSOUND.keys() & numbers) - self.unsound):
             return lacks(f"the source {UNSOUND[added[0]]}")
         if self.launches:
-            if _OF_NOTHING.search(text):
-                return lacks("main launches no block, or no thread")
             tree = parse(text)
+            if _launches_nothing(tree):
+                return lacks("main launches no block, or no thread")
             launched = launched_by_main(tree)
             if not launched or not self.kernels <= launched:
                 return lacks(f"main launches no {next(iter(self.kernels - launched), 'kernel')}")
@@ -247,7 +248,7 @@ def launched_by_main(tree: Tree) -> frozenset[str]:
     """The kernels that `main` leads to a launch of, by the names that it mentions."""
     items = list(items_of(tree.root))
     named = {item: {tree.text_of(name) for name in declared_names(item)} for item in items}
-    mentioned = {item: set(words(tree.text_of(item))) for item in items}
+    mentioned = {item: set(words(_code_of(tree, item))) for item in items}
     todo = [item for item in items if "main" in named[item]]
     reached: set[Node] = set()
     while todo:
@@ -257,6 +258,19 @@ def launched_by_main(tree: Tree) -> frozenset[str]:
             todo += [each for each in items if each not in reached and named[each] & mentioned[item]]
     launches = [each for each in tree.nodes("kernel_call_syntax") if any(is_inside(each, item) for item in reached)]
     return frozenset(_called(tree, each) for each in launches if each.parent is not None)
+
+
+def _code_of(tree: Tree, node: Node) -> str:
+    """Its text without comments and strings: `printf("run failed")` calls no `run`."""
+    if not node.children or node.kind in _NO_CODE:
+        return "" if node.kind in _NO_CODE else tree.text_of(node)
+    return " ".join(_code_of(tree, each) for each in node.children)
+
+
+def _launches_nothing(tree: Tree) -> bool:
+    """Whether a launch has no block, or blocks of no thread, which no driver makes."""
+    launches = tree.nodes("kernel_call_syntax")
+    return any(_NOTHING.fullmatch(tree.text_of(each).strip()) for launch in launches for each in launch.members[:2])
 
 
 def defined_in(tree: Tree) -> frozenset[str]:

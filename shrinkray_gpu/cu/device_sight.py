@@ -65,5 +65,6 @@ def first_sight(records: Sequence[Record]) -> DeviceSight | None:
     if first is None:
         return None
     place = "" if first.misaligned or not first.distance else "far" if first.distance >= FAR else "near"
-    leading = first.misaligned and any(each.misaligned and each.thread == "(0,0,0)" for each in records)
+    of_it = [each for each in records if each.misaligned and each.kernel == first.kernel]
+    leading = first.misaligned and any(each.thread == "(0,0,0)" for each in of_it)
     return DeviceSight(plain_name(first.kernel), first.kind, first.size, first.misaligned, place, leading)

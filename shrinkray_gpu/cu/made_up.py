@@ -6,7 +6,7 @@ shared memory of a launch, become a number of its own: the access would leave me
 
 from __future__ import annotations
 
-from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from shrinkray_gpu.reduction.native.native_tree import Node, Tree
@@ -17,31 +17,43 @@ _NAMES = ("identifier", "field_identifier", "this", "qualified_identifier")
 _NOTHING = ("NULL", "true", "false", "std")
 
 
+@dataclass(frozen=True, order=True)
+class LaunchNumbers:
+    """Which parts of one launch are numbers, or nothing."""
+
+    kernel: str
+    arguments: tuple[bool, ...]
+    unshared: bool
+    """Whether it asks for a number of bytes of shared memory, or for none."""
+
+    def comes_from(self, before: LaunchNumbers) -> bool:
+        """Whether it is that launch, or has fewer arguments, or computes more of them."""
+        return self.kernel == before.kernel and _is_part(self.arguments, before.arguments)
+
+
 @dataclass(frozen=True)
 class Numbers:
     """What stands as a number, or as nothing, where a program could compute it."""
 
-    arguments: Counter[str]
-    """Of launches, by the kernel."""
-    unshared: Counter[str]
-    """Launches that ask for a number of bytes of shared memory, or for none, by the kernel."""
+    launches: frozenset[LaunchNumbers]
     sizes: frozenset[str]
     """Sizes of allocations."""
 
     def added(self, before: Numbers) -> str:
         """What is a number that was computed before; empty where nothing is."""
-        for kernel in self.arguments - before.arguments:
-            return f"a launch of {kernel} is given a number, or nothing, that the program computed"
-        for kernel in self.unshared - before.unshared:
-            return f"the shared memory of a launch of {kernel} is a number that the program computed"
+        for launch in sorted(self.launches - before.launches):
+            known = [each for each in before.launches if launch.comes_from(each)]
+            if any(launch.arguments) and not known:
+                return f"a launch of {launch.kernel} is given a number, or nothing, that the program computed"
+            if launch.unshared and not any(each.unshared for each in known):
+                return f"the shared memory of a launch of {launch.kernel} is a number that the program computed"
         for size in sorted(self.sizes - before.sizes):
             return f"an allocation has another size, {size}"
         return ""
 
 
 def numbers_of(tree: Tree) -> Numbers:
-    arguments: Counter[str] = Counter()
-    unshared: Counter[str] = Counter()
+    launches: set[LaunchNumbers] = set()
     sizes: set[str] = set()
     for call in tree.nodes("call_expression"):
         given = call.child("arguments")
@@ -51,14 +63,20 @@ def numbers_of(tree: Tree) -> Numbers:
             continue
         name = tree.text_of(function).partition("<")[0].rpartition("::")[2].strip()
         if launch is not None:
-            arguments[name] += sum(_is_number(tree, each) for each in given.members)
             shared = launch.members[2:3]
-            unshared[name] += not shared or _is_number(tree, shared[0])
+            numbers = tuple(_is_number(tree, each) for each in given.members)
+            launches.add(LaunchNumbers(name, numbers, not shared or _is_number(tree, shared[0])))
         elif name in _SIZES and len(given.members) > _SIZES[name]:
             size = given.members[_SIZES[name]]
             if _is_number(tree, size):
                 sizes.add("".join(tree.text_of(size).split()))
-    return Numbers(arguments, unshared, frozenset(sizes))
+    return Numbers(frozenset(launches), frozenset(sizes))
+
+
+def _is_part(arguments: Sequence[bool], before: Sequence[bool]) -> bool:
+    """Whether they are some of those, in their order, with no number that was none."""
+    left = iter(before)
+    return all(any(was or not now for was in left) for now in arguments)
 
 
 def _is_number(tree: Tree, node: Node) -> bool:

@@ -70,6 +70,22 @@ class CuOutcome:
     """The first of the controls that were asked for after which it sees nothing of a kernel."""
 
 
+@dataclass(frozen=True)
+class _Seen:
+    """What compute-sanitizer said of one run."""
+
+    sight: DeviceSight | None
+    blind: str
+    """Why it came to no end; empty where it did."""
+    summary: str
+    calls: frozenset[str]
+    """Kinds of its records of calls that the host made and that failed."""
+
+    def is_clean_beside(self, plain: _Seen) -> bool:
+        """Whether no access is wrong, of kernels that were launched: with more memory a later allocation may fail."""
+        return self.sight is None and not self.blind and self.calls <= plain.calls
+
+
 Look = Callable[[CuOutcome], Callable[[DeviceSight], Sequence[Room]] | None]
 """Whether compute-sanitizer is to look at such an outcome (None: no), and with which controls, by what it saw."""
 SLOWER = 4.0
@@ -169,25 +185,26 @@ class NvccTrial:
         command = [*fence(sys.executable, replace(setup, left_open=OPENED), "/tmp"), *words]
         environment = {**environment, "TMPDIR": "/tmp"}  # where its pipes and sockets are, as without a fence
 
-        def seen(environment: Mapping[str, str]) -> tuple[DeviceSight | None, str, str]:
+        def seen(environment: Mapping[str, str]) -> _Seen:
             run = run_words(command, environment=environment, cwd=self.cwd, seconds=limit, kept=None)
-            sight = first_sight(sanitizer_records.records(run.stdout, "memcheck"))
+            records = sanitizer_records.records(run.stdout, "memcheck")
             summary = sanitizer_records.summary(run.stdout)
+            calls = frozenset(each.kind for each in records if not each.kernel)
+            sight, blind = first_sight(records), ""
             if sight is None and (run.timed_out or not summary):
                 last = (run.stdout + run.stderr).strip()[-200:] or "it said nothing"
-                why = f"compute-sanitizer did not come to its end: {'no time left' if run.timed_out else last}"
-                return None, why, summary
-            return sight, "", summary
+                blind = f"compute-sanitizer did not come to its end: {'no time left' if run.timed_out else last}"
+            return _Seen(sight, blind, summary, calls)
 
-        sight, blind, summary = seen(environment)
+        plain = seen(environment)
         room = None
-        for each in rooms(sight) if sight is not None and self.recorder is not None else ():
+        for each in rooms(plain.sight) if plain.sight is not None and self.recorder is not None else ():
             assert self.recorder is not None
-            still, failed, _ = seen(each.environment(environment, self.recorder))
-            if failed or still is None:
-                room = each if not failed and each.factor > 1 else None
+            found = seen(each.environment(environment, self.recorder))
+            if found.blind or found.sight is None:
+                room = each if found.is_clean_beside(plain) and each.factor > 1 else None
                 break
-        return replace(outcome, sight=sight, blind=blind, summary=summary, room=room)
+        return replace(outcome, sight=plain.sight, blind=plain.blind, summary=plain.summary, room=room)
 
     def _nvcc(
         self, place: Path, words: Sequence[str], seconds: float, ptx: Path | None = None, *, linked: bool = False

@@ -12,6 +12,8 @@ from shrinkray_gpu.runner.launch_recorder import DeviceMemory, Parameter, Record
 
 def recorded_launcher(launch: RecordedLaunch) -> str:
     """The script, to lie beside the record's files. Raises NoLauncher."""
+    if launch.how == "late":
+        raise NoLauncher("the error was there before it: of a copy, a graph, or what else nobody records")
     if launch.how != "plain":
         raise NoLauncher(f"it is launched with {'a cooperative grid' if launch.how == 'cooperative' else launch.how}")
     if not launch.image:
@@ -31,6 +33,11 @@ def recorded_launcher(launch: RecordedLaunch) -> str:
 def unread(launch: RecordedLaunch) -> int:
     """How many of its allocations nobody has read: they hold zeros in the script."""
     return sum(not each.fill and not each.file and each.size > 0 for each in launch.memory)
+
+
+def outdated(launch: RecordedLaunch) -> int:
+    """How many of its allocations hold addresses, which are those of the program's own run in the script."""
+    return sum(each.pointers for each in launch.memory)
 
 
 def _memory(memory: DeviceMemory) -> str:

@@ -9,10 +9,11 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import shutil
 import subprocess
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,8 @@ SOURCE = Path(__file__).with_name("launch_recorder.c")
 FLAGS = ("-shared", "-fPIC", "-O2", "-std=gnu11", "-w", "-fvisibility=hidden")
 LIBRARIES = ("-ldl", "-lpthread")
 SECONDS = 60.0
+_SEPARATORS = re.compile(r"[ :]")
+"""Of paths in LD_PRELOAD."""
 
 
 @dataclass(frozen=True)
@@ -53,6 +56,8 @@ class DeviceMemory:
     """What repeats in it."""
     file: str = ""
     """Its contents, in the record's folder. Without fill and file nobody has read it."""
+    pointers: bool = False
+    """Whether it holds addresses of memory of the device."""
 
 
 @dataclass(frozen=True)
@@ -62,7 +67,7 @@ class RecordedLaunch:
     kernel: str
     """As the module calls it."""
     how: str
-    """`plain`, `cooperative`, `attributes`."""
+    """`plain`, `cooperative`, `attributes`; `late` where it failed by an error that was there before it."""
     image: str
     """The module's file; empty where it is not known."""
     grid: tuple[int, int, int]
@@ -72,14 +77,19 @@ class RecordedLaunch:
     memory: tuple[DeviceMemory, ...]
     status: int | None
     """Of the launch itself, then of the device when it was done; None where the record breaks off."""
+    captured: bool = False
+    """Whether it was recorded into a graph of CUDA, and did not run by itself."""
 
 
 def library(folder: Path | None = None) -> Path:
     """The library, compiled if this source was not compiled before. Raises UsageError where it cannot be."""
     source = SOURCE.read_bytes()
-    name = f"launch_recorder-{hashlib.sha256(source + repr(FLAGS).encode()).hexdigest()[:16]}.so"
+    machine = os.uname().machine, os.confstr("CS_GNU_LIBC_VERSION")  # several of them may share a home
+    name = f"launch_recorder-{hashlib.sha256(source + repr((FLAGS, machine)).encode()).hexdigest()[:16]}.so"
     cache = folder or Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "shrinkray_gpu"
     made = cache / name
+    if _SEPARATORS.search(str(made)):
+        raise UsageError(f"LD_PRELOAD takes no path with a blank or a colon, as {cache} is: set XDG_CACHE_HOME")
     if made.exists():
         return made
     compiler = shutil.which("cc") or shutil.which("gcc")
@@ -126,42 +136,54 @@ class Room:
 
 def read(folder: Path) -> tuple[RecordedLaunch, ...]:
     """The launches of each process, in their order."""
-    return tuple(
-        launch for path in sorted(folder.glob("launches.*.jsonl")) for launch in _read(path.read_bytes(), path.name)
+    return tuple(launch for path in sorted(folder.glob("launches.*.jsonl")) for launch in _read(path))
+
+
+def _read(path: Path) -> Iterable[RecordedLaunch]:
+    process = path.name.split(".")[1]
+    images: dict[int, str] = {}
+    launches: dict[int, RecordedLaunch] = {}
+    for event in _events(path):
+        if event["event"] == "module":
+            images[event["module"]] = event["file"]
+        elif event["event"] == "launch":
+            launches[event["launch"]] = _launch(event, process, images)
+        elif event["launch"] in launches:
+            launch, status = launches[event["launch"]], event["status"] or event["device"]
+            how = "late" if status and event["before"] else launch.how
+            launches[launch.number] = replace(launch, status=status, how=how)
+    return launches.values()
+
+
+def _events(path: Path) -> Iterator[dict[str, Any]]:
+    with path.open("rb") as lines:
+        for line in lines:
+            try:
+                yield json.loads(line.decode("utf-8", "surrogateescape"))
+            except ValueError:  # the program died as it was written, or the disk was full
+                continue
+
+
+def _launch(told: Mapping[str, Any], process: str, images: Mapping[int, str]) -> RecordedLaunch:
+    return RecordedLaunch(
+        told["launch"],
+        process,
+        told["kernel"],
+        told["how"],
+        images.get(told["module"], ""),
+        tuple(told["grid"]),
+        tuple(told["block"]),
+        told["shared"],
+        tuple(map(_parameter, told["parameters"])),
+        tuple(map(_memory, told["memory"])),
+        None,
+        told["captured"],
     )
 
 
-def _read(data: bytes, name: str) -> Iterator[RecordedLaunch]:
-    process = name.split(".")[1]
-    events = list(_events(data))
-    images = {each["module"]: each["file"] for each in events if each["event"] == "module"}
-    ends = {each["launch"]: each["status"] or each["device"] for each in events if each["event"] == "end"}
-    for each in events:
-        if each["event"] == "launch":
-            yield RecordedLaunch(
-                each["launch"],
-                process,
-                each["kernel"],
-                each["how"],
-                images.get(each["module"], ""),
-                tuple(each["grid"]),
-                tuple(each["block"]),
-                each["shared"],
-                tuple(map(_parameter, each["parameters"])),
-                tuple(
-                    DeviceMemory(one["bytes"], bytes.fromhex(one.get("fill", "")), one.get("file", ""))
-                    for one in each["memory"]
-                ),
-                ends.get(each["launch"]),
-            )
-
-
-def _events(data: bytes) -> Iterator[dict[str, Any]]:
-    for line in data.splitlines():
-        try:
-            yield json.loads(line)
-        except ValueError:  # the program died as it was written
-            return
+def _memory(told: Mapping[str, Any]) -> DeviceMemory:
+    fill = bytes.fromhex(told.get("fill", ""))
+    return DeviceMemory(told["bytes"], fill, told.get("file", ""), told.get("pointers", False))
 
 
 def _parameter(told: Mapping[str, Any]) -> Parameter:

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from shrinkray_gpu.errors import UsageError
-from shrinkray_gpu.runner.inside.process import landlock
+from shrinkray_gpu.runner.inside.process import kernel_settings, landlock
 
 MARK = "SHRINKRAY_GPU_SANDBOX"
 """In the environment of what runs in one: its name."""
@@ -83,6 +83,8 @@ def bwrap_command(command: Sequence[str], places: SandboxPlaces, image: str = ""
     for unshared in ("user", "pid", "ipc", "uts", "net", "cgroup-try"):
         words.append(f"--unshare-{unshared}")
     words += ["--die-with-parent", "--cap-drop", "ALL"]
+    for path in filter(os.path.exists, kernel_settings.KERNEL):  # root writes there without capabilities too
+        words += ["--ro-bind", path, path]
     for device in devices():
         words += ["--dev-bind", device, device]
     for path in places.hidden:

@@ -22,6 +22,8 @@ __global__ void k() {
   for (int i = 0; i < kTile * 16; ++i) staged[i] = 0;
 }
 """
+LOOP = "staged[i] = 0; for (int i = 0; i < 999; ++i) "
+LEFT = "a loop leaves staged"
 PROGRAMS = Path(__file__).parents[2] / "benchmarks" / "cu_files"
 
 
@@ -37,11 +39,33 @@ PROGRAMS = Path(__file__).parents[2] / "benchmarks" / "cu_files"
         ("i < kTile * 16", "i <= 256", {"a loop leaves staged"}),
         ("float staged", "int n = 3; float staged", set()),
         ("staged[kTile * COLUMNS]", "staged[size()]", set()),
+        ("#define COLUMNS 16", "#define COLUMNS 8  // columns", {"store_matrix_sync leaves staged", LEFT}),
+        ("#define COLUMNS 16", "#define COLUMNS 8 /* two */", {"store_matrix_sync leaves staged", LEFT}),
+        ("#define COLUMNS 16", "#define COLUMNS 32 - 17", set()),  # 16 * 32 - 17
+        ("#define COLUMNS 16", "#define COLUMNS (8 + 7)", {"store_matrix_sync leaves staged", LEFT}),
+        ("#define COLUMNS 16", "#if A\n#define COLUMNS 16\n#else\n#define COLUMNS 8\n#endif", set()),
+        ("kPadded = kTile + 8;", "kPadded = (2 - 3) / 2 + 15;", set()),
+        ("kPadded = kTile + 8;", "k8 = 8, k8u = 24, kPadded = k8u;", set()),
+        ("staged[i] = 0;", "staged[i] = 0; for (int i = 0; i < 17; ++i) tile[i][0] = 0;", {"a loop leaves tile"}),
+        ("i < kTile * 16; ++i)", "i < 999; ++i) if (i < 256)", set()),
+        ("staged[i] = 0;", LOOP + "if (i < n && staged[i]) n = i;", set()),
+        ("staged[i] = 0;", LOOP + "{ if (i > n) break; staged[i] = n; }", set()),
+        ("staged[i] = 0;", LOOP + "for (int i = 0; i < 2; ++i) staged[i] = 0;", set()),
+        ("staged[i] = 0;", LOOP + "{ staged[i] = 0; i += 500; }", set()),
+        ("staged[kTile * COLUMNS]", "staged[8]; extern float staged[]", set()),
+        ("void k() {", "void k() { extern __shared__ float staged[]; " + LOOP[15:] + "staged[i] = 0;", set()),
+        ("kTile, kTile, 16, half,", "8, 8, 128, precision::b1,", set()),
     ],
 )
 def test_what_the_numbers_of_the_source_show(old: str, new: str, said: set[str]) -> None:
     assert not beyond(parse(TILE)) and TILE.count(old) == 1
     assert beyond(parse(TILE.replace(old, new))) == said
+
+
+def test_what_a_template_is_given_is_no_number_of_the_source() -> None:
+    text = "template <int N> __global__ void k() { float a[N]; for (int i = 0; i < 8; ++i) a[i] = 0; }\n"
+    assert beyond(parse("constexpr int N = 4;\n" + text.replace("template <int N> ", ""))) == {"a loop leaves a"}
+    assert not beyond(parse("constexpr int N = 4;\n" + text))
 
 
 @pytest.mark.parametrize("path", sorted(PROGRAMS.rglob("*.cu")), ids=lambda path: str(path.relative_to(PROGRAMS)))

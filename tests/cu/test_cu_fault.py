@@ -44,6 +44,31 @@ def test_main_leads_to_launches_by_its_calls() -> None:
     assert launched_by_main(parse(TEXT.replace("run<Small>(x);", ""))) == frozenset()
 
 
+@pytest.mark.parametrize("instead", ['puts("run");', "/* run */", "// run\n"])
+def test_who_only_speaks_of_a_function_calls_it_not(instead: str) -> None:
+    assert launched_by_main(parse(TEXT.replace("run<Small>(x);", instead))) == frozenset()
+
+
+@pytest.mark.parametrize(
+    ("launch", "nothing"),
+    [
+        ("<<<0, 64>>>", True),
+        ("<<<1, 0>>>", True),
+        ("<<<1, 0u, 4>>>", True),
+        ("<<<dim3(1, 0), 64>>>", True),
+        ("<<<dim3(1, 0, 1), 64>>>", True),
+        ("<<<1, dim3{0, 4}>>>", True),
+        ("<<<blocks(2, 0, 1), 64>>>", False),
+        ("<<<dim3(n, 10), 64, 0>>>", False),
+        ("<<<10, 100>>>", False),
+        ("/* not <<<0, 64>>> */ <<<1, 64>>>", False),
+    ],
+)
+def test_a_launch_of_nothing_is_none(launch: str, nothing: bool) -> None:
+    text = TEXT.replace("<<<1, 64>>>", launch)
+    assert fault().verdict(text, outcome(REFUSED)).faults != nothing
+
+
 def test_the_same_message_is_the_same_fault_and_numbers_may_change() -> None:
     assert fault().kernels == {"fill"}
     assert fault().verdict(TEXT, outcome(REFUSED.replace("0xe440", "0xc004"))).faults

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
@@ -118,6 +119,7 @@ def test_of_a_misaligned_access_it_counts_whether_the_first_thread_makes_it() ->
     assert sight(all_threads).leading and str(sight(all_threads)).endswith("misaligned, by a block's first thread too")
     assert not sight(others).leading and sight(others).drift(sight(all_threads))
     assert sight(others + all_threads) == sight(all_threads) and not sight().leading
+    assert sight(others + all_threads.replace("ns::scale", "ns::later")) == sight(others)
 
 
 def test_where_a_record_tells_the_fault_only_the_driver_s_words_stay() -> None:
@@ -151,6 +153,26 @@ def test_numbers_that_the_program_had_may_stay_or_go() -> None:
     assert numbers_of(parse(text.replace("512", "4"))).added(before)
 
 
+@pytest.mark.parametrize(
+    ("launch", "allowed"),
+    [
+        ("scale<<<1, 32, bytes>>>(x, 8);", True),
+        ("scale<<<1, 32>>>(x, n);", True),
+        ("scale<<<1, 32, n>>>(4);", True),
+        ("scale<<<1, 32, bytes>>>(0, 4);", False),
+        ("scale<<<1, 32, bytes>>>(0, bytes);", False),
+        ("scale<<<1, 32, bytes>>>(9, 9, 9);", False),
+        ("fill<<<1, 32>>>(x, n);", False),
+    ],
+)
+def test_a_launch_that_went_lends_no_number_to_another(launch: str, allowed: bool) -> None:
+    """A null for the pointer, where both launches together have two numbers."""
+    launched = "scale<<<1, 32, bytes>>>(x, bytes);"
+    text = TEXT.replace(launched, "scale<<<1, 32, bytes>>>(x, 4); scale<<<1, 32>>>(y, 8); fill<<<1, 32, n>>>(x, n);")
+    before = numbers_of(parse(text))
+    assert (not numbers_of(parse(TEXT.replace(launched, launch))).added(before)) == allowed
+
+
 def test_a_candidate_that_makes_something_up_is_not_even_built(tmp_path: Path) -> None:
     trial = NvccTrial(tmp_path / "no_nvcc", (), "k.cu", tmp_path, environment={}, hosted=False)
     with ThreadPoolExecutor(1) as threads:
@@ -161,3 +183,40 @@ def test_a_candidate_that_makes_something_up_is_not_even_built(tmp_path: Path) -
         assert "scale" in test.verdict(other.replace("__global__ void scale", "extern void scale")).why
         with pytest.raises(OSError):
             test.verdict(TEXT)
+
+
+NVCC = """\
+#!/bin/sh
+while [ $# -gt 0 ]; do [ "$1" = -o ] && out=$2; shift; done
+printf '#!/bin/sh\\nexit 1\\n' > $out
+chmod +x $out
+"""
+SANITIZER = """\
+#!/bin/sh
+if [ "${{SHRINK_ROOM_MEMORY:-1}}" = 1 ]; then cat {record}; else cat {roomy}; fi
+echo "========= ERROR SUMMARY: 1 error"
+"""
+NO_MEMORY = """\
+========= Program hit cudaErrorMemoryAllocation (error 2) due to "out of memory" on CUDA API call to cudaMalloc.
+=========     Saved host backtrace up to driver entry point at error
+=========
+"""
+
+
+@pytest.mark.parametrize(
+    ("plain", "roomy", "room"),
+    [(RECORD, "", Room("memory", 2)), (RECORD, NO_MEMORY, None), (RECORD + NO_MEMORY, NO_MEMORY, Room("memory", 2))],
+    ids=["mended", "nothing was launched", "as it was"],
+)
+def test_a_control_in_which_a_call_fails_tells_nothing(
+    tmp_path: Path, plain: str, roomy: str, room: Room | None
+) -> None:
+    trial = NvccTrial(tmp_path / "nvcc", (), "k.cu", tmp_path, environment=dict(os.environ), hosted=False)
+    trial.sanitizer, trial.recorder = tmp_path / "sanitizer", tmp_path / "recorder.so"
+    texts = {"record": plain, "roomy": roomy, "nvcc": NVCC}
+    texts["sanitizer"] = SANITIZER.format(record=tmp_path / "record", roomy=tmp_path / "roomy")
+    for name, text in texts.items():
+        (tmp_path / name).write_text(text)
+        (tmp_path / name).chmod(0o755)
+    found = trial.build(TEXT, "program", 60.0, lambda outcome: DeviceSight.rooms)
+    assert found.sight == sight() and found.room == room

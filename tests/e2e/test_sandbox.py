@@ -45,6 +45,7 @@ attempt("kill", lambda: os.kill({tool}, 0))
 attempt("connect", lambda: socket.create_connection(("127.0.0.1", {port}), 5))
 attempt("shared memory", lambda: os.listdir("/dev/shm"))
 attempt("devices", lambda: [name for name in os.listdir("/dev") if name.startswith(("sd", "vd", "nvme", "tty1"))])
+attempt("kernel", lambda: os.close(os.open("/proc/sys/vm/overcommit_memory", os.O_WRONLY)))
 attempt("result", lambda: open("tried.json", "w").write(json.dumps(tried)))
 """
 REFUSED = {
@@ -56,6 +57,7 @@ REFUSED = {
     "connect": "ConnectionRefusedError",
     "shared memory": "[]",
     "devices": "[]",
+    "kernel": "OSError" if os.geteuid() == 0 else "PermissionError",
 }
 FAULT = "print('one')\nprint('two')\nrows = [1, 2, 3]\nrows[7]\n"
 

@@ -137,3 +137,10 @@ def test_the_command_lists_the_launches_and_makes_the_one_that_failed_alone(
     assert shrink("--", "true")[0] == 3
     assert shrink()[0] == shrink("-o", "/", "--", "true")[0] == 2
     assert shrink("--launch", "2", "--", str(folder / "PROC"))[0] == 2
+    (tmp_path / "end_in_launch").touch()
+    code, said = shrink("--", str(folder / "PROC"))
+    assert code == 3 and "the program ended in it" in said and "launch 0 alone does not show the error" in said
+    notes = tmp_path / "launches" / "notes.txt"
+    notes.write_text("what I found out")
+    code, said = shrink("--", str(folder / "PROC"))
+    assert code == 2 and "launches has notes.txt, which is no part of a record" in said and notes.exists()

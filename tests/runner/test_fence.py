@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import socket
 import subprocess
 import sys
@@ -201,6 +202,73 @@ print("none")
 @fenced
 def test_nobody_sets_what_is_the_kernel_s(tmp_path: Path) -> None:
     assert outcomes(tmp_path, SETTINGS) == ["none"] * 3
+
+
+HALF = """\
+for each in irq bus fs sysrq-trigger acpi; do
+  if [ -e /proc/$each ]; then mount --bind /proc/$each /proc/$each && mount -o remount,bind,ro /proc/$each; fi
+done
+exec "$0" "$@"
+"""
+CHANGED_ROOT = """\
+for each in /*; do
+  name=$ROOT$each
+  if [ -L "$each" ]; then cp -a "$each" "$name"
+  elif [ -d "$each" ]; then mkdir "$name" && mount --rbind "$each" "$name"; fi
+done
+exec chroot "$ROOT" "$0" "$@"
+"""
+PROTECTED = """\
+import os
+from shrinkray_gpu.runner.inside.process import kernel_settings
+print(kernel_settings.protect(), os.access("/proc/sys/kernel/core_pattern", os.W_OK))
+print([path for path in kernel_settings.ALSO if os.access(path, os.W_OK)])
+"""
+as_root = pytest.mark.skipif(
+    not os.access("/proc/sys/vm/overcommit_memory", os.W_OK)
+    or shutil.which("unshare") is None
+    or subprocess.run(["unshare", "-m", "true"], capture_output=True).returncode != 0,
+    reason="needs root, who may have mount namespaces",
+)
+
+
+@as_root
+def test_the_kernel_s_settings_are_looked_at_themselves() -> None:
+    """Root writes the files of /proc/sys, though the kernel says that nobody writes the folder; what lies beside it may
+    be read-only."""
+    done = subprocess.run(
+        ["unshare", "-m", "sh", "-c", HALF, sys.executable, "-c", PROTECTED], capture_output=True, text=True, check=True
+    )
+    assert done.stdout == "True False\n[]\n"
+
+
+@as_root
+def test_a_root_that_is_no_mount_has_a_proc_that_is_one(tmp_path: Path) -> None:
+    """As after chroot."""
+    done = subprocess.run(
+        ["unshare", "-m", "sh", "-c", CHANGED_ROOT, sys.executable, "-c", PROTECTED],
+        env={**os.environ, "ROOT": str(tmp_path), "PYTHONPATH": os.getcwd()},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout == "True False\n[]\n"
+
+
+@as_root
+def test_without_mounts_proc_stays_closed() -> None:
+    command = ["setpriv", "--bounding-set=-sys_admin", "--inh-caps=-sys_admin", sys.executable, "-c", PROTECTED]
+    assert subprocess.run(command, capture_output=True, text=True, check=True).stdout.startswith("False True\n")
+
+
+@as_root
+@fenced
+def test_what_is_the_kernel_s_is_written_where_the_user_says_so(tmp_path: Path) -> None:
+    source = "import os\nfor name in ('vm/drop_caches', 'kernel/core_pattern'):\n    os.open('/proc/sys/' + name, 1)\n"
+    with closing(pool(tmp_path, writable=(Path("/proc/sys/vm"),), mode="fork")) as lanes:
+        runs = [lanes.run(source), lanes.cold(source)]
+    texts = [run.failure.text for run in runs if run.failure]
+    assert len(texts) == 2 and all("Read-only file system: '/proc/sys/kernel/core_pattern'" in text for text in texts)
 
 
 def test_processes_of_one_candidate_reach_each_other(tmp_path: Path) -> None:

@@ -33,8 +33,10 @@ def hold(setup: Dict[str, Any], *, private: bool) -> List[str]:
     """
     left_open = [*setup["left_open"], *([landlock.TCP] if device.writes_dumps() else [])]
     memory = [private_memory.PART] if private and private_memory.begin() else []  # first: Landlock forbids mounts
-    processes = [kernel_settings.FOLDER] if landlock.WRITES not in left_open and kernel_settings.protect() else []
-    held = landlock.confine([setup["scratch"], *setup["writable"], *processes], left_open)
+    writable = [setup["scratch"], *setup["writable"]]
+    if landlock.WRITES not in left_open and kernel_settings.protect(setup["writable"]):
+        writable.append(kernel_settings.FOLDER)
+    held = landlock.confine(writable, left_open)
     if landlock.SIGNALS not in held and signal_filter.PART not in left_open and signal_filter.begin():
         held.append(signal_filter.PART)
     return held + memory

@@ -59,6 +59,8 @@ CHECKS = {
     "unittest": "import unittest\nunittest.TestCase().assertTrue(torch.allclose(actual, expected))",
     "numpy": "import numpy\nnumpy.testing.assert_allclose(actual.numpy(), expected.numpy())",
     "numpy's copy": "import numpy\nassert numpy.allclose(actual.numpy().copy(), x.numpy() * 3)",
+    "numpy, by keyword": "import numpy\nnumpy.testing.assert_allclose(desired=expected.numpy(), actual=actual.numpy())",
+    "half by keyword": "import numpy\nassert numpy.allclose(actual.numpy(), rtol=1e-3, b=expected.numpy())",
     "tensors to numpy": "import numpy\nnumpy.testing.assert_allclose(actual, expected)",
     "lists": "assert actual.tolist() == expected.tolist()",
 }

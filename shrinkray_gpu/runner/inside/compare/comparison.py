@@ -175,17 +175,21 @@ class CheckObserver:
             self._patches.wrap(module, name, partial(self._check, name))
 
     def _check(self, name: str, original: Callable[..., Any]) -> Callable[..., Any]:
-        def check(one: Any, other: Any, *args: Any, **kwargs: Any) -> Any:
+        sides = tolerance.sides_of(original)
+
+        def check(*args: Any, **kwargs: Any) -> Any:
             provenance = self.provenance
-            if provenance is None or self._checking:
-                return original(one, other, *args, **kwargs)
+            args += tuple(kwargs.pop(name) for name in sides[len(args) :] if name in kwargs)
+            if provenance is None or self._checking or len(args) < 2:
+                return original(*args, **kwargs)
+            one, other, *rest = args
             self._checking = True
-            provenance.tolerance = tolerance.of_numpy(original, (one, other, *args), kwargs)
+            provenance.tolerance = tolerance.of_numpy(original, (one, other, *rest), kwargs)
             try:
                 with contextlib.suppress(Exception):  # what is no array of numbers
                     one, other = self._held(provenance, name, one, other)
                 provenance.tolerance = ()
-                return original(one, other, *args, **kwargs)
+                return original(one, other, *rest, **kwargs)
             finally:
                 self._checking, provenance.tolerance = False, ()
 

@@ -17,6 +17,14 @@ Tolerance = Tuple[float, ...]
 """`rtol` and `atol`; empty: nothing is known of it."""
 
 
+def sides_of(function: Callable[..., Any]) -> Tuple[str, ...]:
+    """The names of its first two arguments, which are held against each other."""
+    try:
+        return tuple(inspect.signature(function).parameters)[:2]
+    except (TypeError, ValueError):
+        return ()
+
+
 def of_torch(args: Tuple[Any, ...], kwargs: Dict[str, Any]) -> Tolerance:
     given = {**DEFAULTS, **dict(zip(PLACES, args)), **kwargs}
     return _read(given)
