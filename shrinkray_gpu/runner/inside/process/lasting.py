@@ -1,4 +1,4 @@
-"""What a process of ours makes once and keeps to its end is nothing that Python's garbage collector need look through."""
+"""What a process of ours makes once and keeps to its end: the garbage collector need not look through it."""
 
 from __future__ import annotations
 
