@@ -132,3 +132,10 @@ class CellEngine(Protocol):
         ...
 
     def close(self) -> None: ...
+
+
+def gpu_needs(arch: int | None, accelerator: str) -> Mapping[str, float]:
+    """What a node must have to run programs on a GPU, of this kind where one is named; with `arch` it needs none."""
+    gpu = {"GPU": 1.0} if arch is None else {}
+    kind = {f"accelerator_type:{accelerator}": 0.001} if accelerator else {}
+    return {**gpu, **kind}

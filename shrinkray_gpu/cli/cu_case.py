@@ -24,6 +24,7 @@ from shrinkray_gpu.cu.options import AskedWords, CuOptions
 from shrinkray_gpu.cu.reduce_cu import CuResult, check_cu, reduce_cu
 from shrinkray_gpu.device import toolkit
 from shrinkray_gpu.errors import UsageError
+from shrinkray_gpu.evidence.ptxas import version
 from shrinkray_gpu.intermediate.search import IrTally
 from shrinkray_gpu.oracle.spec import FORMS
 from shrinkray_gpu.oracle.words import plain_pattern
@@ -91,9 +92,8 @@ class CuReduction:
         click.echo(f"  shows the fault: {shlex.join(['shrink', 'replay', place])}")
 
     def _versions(self) -> list[str]:
-        release = compiler.release(self.options.nvcc)
         arch = "the GPU of the machine" if self.options.arch is None else f"--arch {self.options.arch}"
-        return [f"nvcc {release}", f"built for {arch}"]
+        return [f"nvcc {version(self.options.nvcc)}", f"built for {arch}"]
 
 
 def reduce_case(

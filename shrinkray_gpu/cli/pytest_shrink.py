@@ -21,12 +21,8 @@ from typing import Any
 
 import pytest
 
+from shrinkray_gpu.errors import Interrupted, NoKernelInvolved, NotReproduced, UsageError
 from shrinkray_gpu.events import printed_result
-
-AROUND = 600.0
-"""Seconds beside the search: runs of the original, the final check, the attachment. Then the best so far will do."""
-_REDUCED, _INTERRUPTED, _USAGE, _NOT_SHOWN, _NO_KERNEL = 0, 130, 2, 3, 5
-"""Exit codes of `shrink`."""
 
 
 def add_options(parser: pytest.Parser) -> None:
@@ -117,7 +113,7 @@ class FailingTests:
             yield self._reduce(node)
 
     def _reduce(self, node: str) -> TestResult:
-        from shrinkray_gpu.device.own_commands import finished
+        from shrinkray_gpu.device.own_commands import AROUND, finished
 
         place = self.folder / slug(node)
         try:
@@ -125,12 +121,13 @@ class FailingTests:
         except OSError as error:
             why = f"cannot create {place}: {error.strerror}. Choose another --shrink-dir"
             return TestResult(node, f"not reduced: {why}")
-        done = finished(self.command(node, place), self.config.invocation_params.dir, self._limit())
+        seconds: float = self.config.getoption("--shrink-time")
+        done = finished(self.command(node, place), self.config.invocation_params.dir, seconds + AROUND)
         if done is None:
             return TestResult(node, "not reduced: it did not end in time; give less work by --shrink-args")
         code, out, said = done.code, done.out, done.said
         shown = Path(os.path.relpath(place))
-        if code in (_REDUCED, _INTERRUPTED) and (found := printed_result(out)):
+        if code in (0, Interrupted.exit_code) and (found := printed_result(out)):
             lines, tokens = found["after"]
             told = f"reduced to {lines} lines, {tokens} tokens: {shown / Path(found['output']).name}"
             issue = os.path.relpath(found["attachment"]) if found["attachment"] else ""
@@ -139,11 +136,12 @@ class FailingTests:
         if done.interrupted:
             return TestResult(node, "not reduced: interrupted before there was a result", interrupted=True)
         why = _complaint(said)
-        if code == _NO_KERNEL:
+        if code == NoKernelInvolved.exit_code:
             return TestResult(node, f"left as it is, since it fails for no reason of a GPU's: {why}")
-        if code == _NOT_SHOWN:
+        if code == NotReproduced.exit_code:
             return TestResult(node, f"left as it is, since it does not fail so in a process of its own: {why}")
-        return TestResult(node, f"not reduced: {why}" if code == _USAGE else f"not reduced (exit code {code}): {why}")
+        code_told = "" if code == UsageError.exit_code else f" (exit code {code})"
+        return TestResult(node, f"not reduced{code_told}: {why}")
 
     def command(self, node: str, place: Path) -> list[str]:
         """What a person would type, from the folder where pytest was started."""
@@ -168,10 +166,6 @@ class FailingTests:
         from shrinkray_gpu.command.pytest_settings import seen_from
 
         return seen_from(self.config.invocation_params.dir, node, self.config.rootpath)
-
-    def _limit(self) -> float:
-        seconds: float = self.config.getoption("--shrink-time")
-        return seconds + AROUND
 
 
 def ordered(nodes: Sequence[str]) -> list[str]:

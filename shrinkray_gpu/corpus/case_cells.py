@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeVar
 
-from shrinkray_gpu.cells.cell import Cell, Row
+from shrinkray_gpu.cells.cell import Cell, Row, gpu_needs
 from shrinkray_gpu.corpus import environments
 from shrinkray_gpu.corpus.case import Case
 from shrinkray_gpu.corpus.expectation import CaseOutcome, Status
@@ -80,9 +80,7 @@ class _OfCase(Cell[Replayer]):
 
     @property
     def needs(self) -> Mapping[str, float]:
-        gpu = {"GPU": 1.0} if self.where.arch is None else {}
-        kind = {f"accelerator_type:{self.where.accelerator}": 0.001} if self.where.accelerator else {}
-        return {**gpu, **kind}
+        return gpu_needs(self.where.arch, self.where.accelerator)
 
     @property
     def wishes(self) -> Sequence[str]:

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
 from shrinkray_gpu.cu.cu_fault import build_fault, ending, first_look, run_fault
-from shrinkray_gpu.cu.cu_file import read_cu
-from shrinkray_gpu.cu.nvcc_trial import LIMIT, STAGES, NvccTrial
+from shrinkray_gpu.cu.nvcc_trial import LIMIT, STAGES, trial_of
 from shrinkray_gpu.cu.options import CuOptions
-from shrinkray_gpu.device import gpus
 
 
 @dataclass(frozen=True)
@@ -30,28 +27,17 @@ class ReplayedCu:
 
 def replay_cu(path: Path, options: CuOptions) -> ReplayedCu:
     """Build it stage by stage until it shows its fault, and run it at last. Raises UsageError as `read_cu` does."""
-    gpu = gpus.present()
-    file = read_cu(path, options.flags, options.arch, gpu=gpu)
-    hosted = options.arch is not None or not gpu
-    wanted = set(filter(None, file.fault.split("; ")))
-    shows = ""
-    with tempfile.TemporaryDirectory(prefix="shrink-") as place:
-        trial = NvccTrial(
-            options.nvcc,
-            (*file.flags, f"-I{path.parent.absolute()}"),
-            path.name,
-            Path(place),
-            environment=options.environment,
-            hosted=hosted,
-            cwd=options.cwd,
-        )
+    with trial_of(path, options) as (file, trial):
+        wanted = set(filter(None, file.fault.split("; ")))
+        shows = ""
         for stage in STAGES:
             outcome = trial.build(file.text, stage, options.seconds or LIMIT, first_look)
             if trial.is_for_several(outcome):
                 continue
             if wanted and wanted <= {str(each.message) for each in outcome.messages}:
                 return ReplayedCu(file.fault, file.fault, "still faults")
-            fault = build_fault(file.text, outcome, stage, ()) or run_fault(file.text, outcome, (), hosted=hosted)
+            fault = build_fault(file.text, outcome, stage, ())
+            fault = fault or run_fault(file.text, outcome, (), hosted=trial.hosted)
             shows = str(fault) if fault else f"it {ending(outcome.run)}" if outcome.run else ""
             if fault is not None:
                 if file.seen and not outcome.blind:  # of the words the result keeps the driver's alone

@@ -10,13 +10,16 @@ import os
 import re
 import sys
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from shrinkray_gpu.cu.cu_file import CuFile, read_cu
 from shrinkray_gpu.cu.device_sight import DeviceSight, first_sight
 from shrinkray_gpu.cu.nvcc_words import SaidMessage, messages
-from shrinkray_gpu.device import sanitizer_records
+from shrinkray_gpu.cu.options import CuOptions
+from shrinkray_gpu.device import gpus, sanitizer_records
 from shrinkray_gpu.errors import UsageError
 from shrinkray_gpu.runner import launch_recorder
 from shrinkray_gpu.runner.fence import OPENED
@@ -113,6 +116,7 @@ class NvccTrial:
         self.sanitizer = None if hosted else sanitizer_records.find(sys.executable, environment)
         self.recorder = _recorder() if self.sanitizer is not None else None
         self.nvcc, self.flags, self.name, self.folder = str(nvcc), tuple(flags), name, folder
+        self.hosted = hosted
         self.environment, self.argv, self.cwd = dict(environment), tuple(argv), cwd
         self.runtime = host_code.runtime(str(folder), self.nvcc) if hosted else None
         if hosted and self.runtime is None:
@@ -233,6 +237,28 @@ class NvccTrial:
     def is_for_several(outcome: CuOutcome) -> bool:
         """Whether this stage makes nothing of flags for more than one architecture."""
         return bool(_SEVERAL.search(outcome.said))
+
+
+@contextmanager
+def trial_of(path: Path, options: CuOptions) -> Iterator[tuple[CuFile, NvccTrial]]:
+    """The file, and the trial of its texts, hosted where there is no GPU or an architecture is asked for. Raises
+    UsageError as `read_cu` does."""
+    gpu = gpus.present()
+    file = read_cu(path, options.flags, options.arch, gpu=gpu)
+    with tempfile.TemporaryDirectory(prefix="shrink-") as place:
+        yield (
+            file,
+            NvccTrial(
+                options.nvcc,
+                (*file.flags, f"-I{path.parent.absolute()}"),
+                path.name,
+                Path(place),
+                environment=options.environment,
+                hosted=options.arch is not None or not gpu,
+                argv=options.argv,
+                cwd=options.cwd,
+            ),
+        )
 
 
 def _recorder() -> Path | None:

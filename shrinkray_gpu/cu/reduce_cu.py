@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -12,13 +11,12 @@ from pathlib import Path
 from typing import Any
 
 from shrinkray_gpu.cu.cu_fault import CuFault, build_fault, defined_in, ending, first_look, last_words, run_fault
-from shrinkray_gpu.cu.cu_file import CuFile, read_cu
+from shrinkray_gpu.cu.cu_file import CuFile
 from shrinkray_gpu.cu.cu_program import CUDA_PASSES, program_of, text_of
 from shrinkray_gpu.cu.cu_result import head_of
 from shrinkray_gpu.cu.launch_alone import kernels_alone, launches_alone
-from shrinkray_gpu.cu.nvcc_trial import LIMIT, STAGES, CuOutcome, NvccTrial
+from shrinkray_gpu.cu.nvcc_trial import LIMIT, STAGES, CuOutcome, NvccTrial, trial_of
 from shrinkray_gpu.cu.options import CuOptions
-from shrinkray_gpu.device import gpus
 from shrinkray_gpu.errors import NotReproduced, UsageError
 from shrinkray_gpu.evidence.versions import __version__
 from shrinkray_gpu.oracle.verdict import Verdict, lacks
@@ -135,9 +133,9 @@ def reduce_cu(
     Raises UsageError for bad input, NotReproduced where the program shows no fault, or not the one asked for.
     """
     started = time.monotonic()
-    with _begun(path, options, say) as (file, trial, text, fault, took, threads):
-        _check_keep(text, options.keep, path)
-        program = program_of(text, str(path))
+    with _begun(path, options) as (file, trial, fault, took, threads):
+        _check_keep(file.text, options.keep, path)
+        program = program_of(file.text, str(path))
         before = (lines(file.whole), program_of(file.whole, str(path)).size.tokens)
         say(f"{before[0]} lines; {fault}")
         test = NvccTest(trial, fault, options.seconds or max(SHORTEST, 10 * took), threads, options.keep)
@@ -218,39 +216,24 @@ def _first_candidates(program: Program, fault: CuFault) -> list[str]:
     return [*launches, *kernels_alone(program)]
 
 
-def check_cu(path: Path, options: CuOptions, say: Say = lambda text: None) -> CuFault:
+def check_cu(path: Path, options: CuOptions) -> CuFault:
     """The fault that a reduction would begin with. Raises as `reduce_cu` does."""
-    with _begun(path, options, say) as (_, _, _, fault, _, _):
+    with _begun(path, options) as (_, _, fault, _, _):
         return fault
 
 
 @contextmanager
-def _begun(
-    path: Path, options: CuOptions, say: Say
-) -> Iterator[tuple[CuFile, NvccTrial, str, CuFault, float, ThreadPoolExecutor]]:
-    """The file, its trial, the text to reduce, its fault, and the seconds that the fault took to show."""
+def _begun(path: Path, options: CuOptions) -> Iterator[tuple[CuFile, NvccTrial, CuFault, float, ThreadPoolExecutor]]:
+    """The file, its trial, its fault, the seconds that the fault took to show, and the threads to build in."""
     if not can_parse():
         raise UsageError(NO_PARSER)
-    gpu = gpus.present()
-    file = read_cu(path, options.flags, options.arch, gpu=gpu)
-    hosted = options.arch is not None or not gpu
-    with tempfile.TemporaryDirectory(prefix="shrink-") as place, ThreadPoolExecutor(options.jobs) as threads:
-        trial = NvccTrial(
-            options.nvcc,
-            (*file.flags, f"-I{path.parent.absolute()}"),
-            path.name,
-            Path(place),
-            environment=options.environment,
-            hosted=hosted,
-            argv=options.argv,
-            cwd=options.cwd,
-        )
+    with trial_of(path, options) as (file, trial), ThreadPoolExecutor(options.jobs) as threads:
         started = time.monotonic()
-        fault = first_fault(file.text, trial, options, path, hosted=hosted)
-        yield file, trial, file.text, fault, time.monotonic() - started, threads
+        fault = first_fault(file.text, trial, options, path)
+        yield file, trial, fault, time.monotonic() - started, threads
 
 
-def first_fault(text: str, trial: NvccTrial, options: CuOptions, path: Path, *, hosted: bool) -> CuFault:
+def first_fault(text: str, trial: NvccTrial, options: CuOptions, path: Path) -> CuFault:
     """The fault, at the first stage that shows it. Raises NotReproduced, saying what cannot be judged here."""
     limit = options.seconds or LIMIT
     outcome: CuOutcome | None = None
@@ -262,14 +245,14 @@ def first_fault(text: str, trial: NvccTrial, options: CuOptions, path: Path, *, 
             raise UsageError(f"{outcome.trouble}: that tells nothing of {path}. Free memory, or raise --timeout")
         fault = build_fault(text, outcome, stage, options.words)
         if fault is not None:
-            return _with_launches(fault, text, trial, limit) if hosted else fault
+            return _with_launches(fault, text, trial, limit) if trial.hosted else fault
         if outcome.failed:
             break
     assert outcome is not None
-    fault = run_fault(text, outcome, options.words, hosted=hosted)
+    fault = run_fault(text, outcome, options.words, hosted=trial.hosted)
     if fault is not None:
         return fault
-    raise NotReproduced(_nothing(path, outcome, options, hosted=hosted))
+    raise NotReproduced(_nothing(path, outcome, options, hosted=trial.hosted))
 
 
 def _with_launches(fault: CuFault, text: str, trial: NvccTrial, limit: float) -> CuFault:

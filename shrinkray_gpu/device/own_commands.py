@@ -19,6 +19,9 @@ ANSWER = 30.0
 INSIDE = "SHRINK_INSIDE_PYTEST"
 """In the environment of a command of ours that runs tests: a pytest in it, whose settings may say --shrink, reduces
 nothing."""
+AROUND = 600.0
+"""Seconds beside a reduction's search: runs of the original, the final check, the attachment. Then the best so far will
+do."""
 PATIENCE = 300.0
 """Seconds for a reduction to end that was told to: its final check makes several clean runs."""
 _prctl = ctypes.CDLL(None).prctl

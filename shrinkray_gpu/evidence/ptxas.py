@@ -38,7 +38,7 @@ def own_ptxas(python: str, environment: Mapping[str, str], arch: int | None) -> 
 
 
 def version(tool: Path) -> str:
-    """Its release, `12.8.93`; empty where it does not tell."""
+    """The release of a tool of CUDA's, `12.8.93`; empty where it does not tell."""
     try:
         done = run_command([str(tool), "--version"], capture_output=True, text=True, timeout=ANSWER)
     except (OSError, subprocess.SubprocessError):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import fcntl
 import json
 import os
 import re
@@ -18,6 +19,25 @@ from shrinkray_gpu.oracle.fault import Fault
 from shrinkray_gpu.oracle.verdict import Answer, Verdict
 
 _SEALED = re.compile(rb'(\{.*),"crc":"([0-9a-f]{8})"\}')
+
+
+def locked_log(path: Path, *, elsewhere: str, busy: str) -> IO[bytes]:
+    """The log at `path`, open to add to, for nobody else to read, and locked until it is closed. Its folder is made.
+
+    Raises UsageError: where it cannot be written, with `elsewhere` as what to do; `busy` where another process has it.
+    """
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        log = open(os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o600), "ab+", buffering=0)  # noqa: SIM115
+        os.fchmod(log.fileno(), 0o600)  # of an earlier version
+    except OSError as error:
+        raise UsageError(f"cannot write {path}: {error.strerror}. {elsewhere}") from error
+    try:
+        fcntl.flock(log, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        log.close()
+        raise UsageError(busy) from error
+    return log
 
 
 def line_of(event: str, key: str, verdict: Verdict) -> dict[str, Any]:
@@ -94,14 +114,19 @@ class EarlierJournal:
         return not self.ended and (begun or self.damaged > 0)
 
 
-def read_journal(log: IO[bytes]) -> EarlierJournal | None:
-    """None where there is not one whole line. What a kill left of the last one is cut off, so that the next line starts
-    on its own."""
+def whole_lines(log: IO[bytes]) -> list[bytes]:
+    """All lines. What a kill left of the last one is cut off, so that the next line starts on its own."""
     log.seek(0)
     data = log.read()
     *whole, torn = data.split(b"\n")
     if torn:
         log.truncate(len(data) - len(torn))
+    return whole
+
+
+def read_journal(log: IO[bytes]) -> EarlierJournal | None:
+    """None where there is not one whole line."""
+    whole = whole_lines(log)
     if not whole:
         return None
     lines = [unsealed(text) for text in whole]
@@ -110,7 +135,7 @@ def read_journal(log: IO[bytes]) -> EarlierJournal | None:
         header if "settings" in header else _of_old(whole[0]),
         _without_last_doubts([line for line in lines[1:] if line is not None]),
         lines.count(None),
-        b'\n{"event":"end"' in data,
+        any(text.startswith(b'{"event":"end"') for text in whole[1:]),
     )
 
 

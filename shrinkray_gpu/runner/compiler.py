@@ -27,16 +27,6 @@ HINTS = (
 _TELLING = re.compile("error|fatal|not found|No such file")
 
 
-def release(nvcc: Path) -> str:
-    """Its release, `13.0.88`; empty where it does not tell."""
-    try:
-        done = run_command([str(nvcc), "--version"], capture_output=True, text=True, timeout=SECONDS)
-    except (OSError, subprocess.SubprocessError):
-        return ""
-    found = re.search(r"\bV(\d[\d.]+)", done.stdout)
-    return found[1] if found else ""
-
-
 def check(python: str, environment: Mapping[str, str], arch: int | None) -> None:
     """Raises UsageError, with what to do, where nvcc is missing or compiles nothing for this architecture."""
     if arch and gpu_target(arch).is_amd:

@@ -31,6 +31,9 @@ ANSWER = 3.0
 """Seconds in which a process that was stopped at its time limit says what it hangs in."""
 MEMORY = "host memory"
 """Why a lane is over: there was too little."""
+COMES_UP = 60.0
+"""Seconds in which a lane comes up: a fork with a context, or an interpreter that imports nothing before the candidate
+comes. A device makes one context after another, of 0.35 to 0.85 s each."""
 START = 180.0
 """Seconds that a worker may take to import what the script imports."""
 
@@ -314,7 +317,7 @@ def cold(setup: Setup, request: Request, settings: RunSettings, *, seconds: floa
     try:
         with contextlib.suppress(OSError):  # one that was killed does not come up
             wire.send(link, setup.message(), seconds=wire.WHOLE)
-        if not lane.wait_ready(START):
+        if not lane.wait_ready(COMES_UP):
             return Run(mode="cold", exit=None, trouble="the interpreter did not start")
         return lane.run(request, settings, mode="cold", seconds=seconds)[0]
     finally:

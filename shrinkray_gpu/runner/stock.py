@@ -9,15 +9,13 @@ from collections.abc import Callable, Hashable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 
-from shrinkray_gpu.runner.lanes import MEMORY, Lane, Worker
+from shrinkray_gpu.runner.lanes import COMES_UP, MEMORY, Lane, Worker
 from shrinkray_gpu.runner.request import Request, RunSettings
 from shrinkray_gpu.runner.run import Run
 
 FIRST = 2
 """Spare lanes that a worker begins with; there are more as lanes are taken. On a GPU each makes a context, one after
 another for the whole machine: cold processes beside a worker that makes 17 of them take half as long again."""
-COMES_UP = 60.0
-"""Seconds in which a lane comes up: a fork with a context. A device makes one after another, of 0.35 to 0.85 s each."""
 
 
 @dataclass

@@ -14,15 +14,12 @@ from pathlib import Path
 from typing import Any
 
 from shrinkray_gpu.device import architectures
-from shrinkray_gpu.device.own_commands import EndedCommand, finished
+from shrinkray_gpu.device.own_commands import AROUND, EndedCommand, finished
+from shrinkray_gpu.errors import Interrupted, NoKernelInvolved, NotReproduced
 from shrinkray_gpu.events import Failed, printed_result
 from shrinkray_gpu.triage.clusters import FailureMember
 from shrinkray_gpu.triage.reruns import TriagePlace
 
-AROUND = 600.0
-"""Seconds beside the search: runs of the original, the final check, the attachment. Then the best so far will do."""
-_REDUCED, _INTERRUPTED, _NOT_SHOWN, _NO_KERNEL = 0, 130, 3, 5
-"""Exit codes of `shrink`."""
 REDUCED, LEFT, FAILED, STOPPED = "reduced", "left as it is", "not reduced", "interrupted"
 MEMBERS = 3
 """Of a cluster that are tried at most, where the cheapest does not show its fault any more: it may be flaky unseen."""
@@ -75,7 +72,7 @@ def reduced(
     as JSON has it."""
     for member in members:
         told, code = _reduced(member, place, asked, folder, seconds)
-        if code != _NOT_SHOWN:
+        if code != NotReproduced.exit_code:
             break
     return told
 
@@ -99,7 +96,7 @@ def _outcome(done: EndedCommand | None, folder: Path) -> dict[str, Any]:
     if done is None:
         return {"state": FAILED, "why": "it did not end in time"}
     found = printed_result(done.out)
-    if done.code in (_REDUCED, _INTERRUPTED) and found and not done.interrupted:
+    if done.code in (0, Interrupted.exit_code) and found and not done.interrupted:
         _bring_up(Path(found["attachment"]).parent if found["attachment"] else None, folder)
         return {
             "state": REDUCED,
@@ -114,7 +111,7 @@ def _outcome(done: EndedCommand | None, folder: Path) -> dict[str, Any]:
     if done.interrupted:
         return {"state": STOPPED, "why": "interrupted; the same command goes on with it"}
     why = _complaint(done)
-    if done.code == _NO_KERNEL:
+    if done.code == NoKernelInvolved.exit_code:
         return {"state": LEFT, "why": f"it fails for no reason of a GPU's: {why}"}
     return {"state": FAILED, "why": f"{why} (exit code {done.code})"}
 

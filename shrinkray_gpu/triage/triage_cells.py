@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TypeVar
 
-from shrinkray_gpu.cells.cell import Cell, Row
+from shrinkray_gpu.cells.cell import Cell, Row, gpu_needs
 from shrinkray_gpu.cells.shipped_files import Files, packed
 from shrinkray_gpu.cells.sick_gpu import checked
 from shrinkray_gpu.errors import ShrinkError
@@ -57,9 +57,7 @@ class TriageCell(Cell[Reruns]):
 
     @property
     def needs(self) -> Mapping[str, float]:
-        gpu = {"GPU": 1.0} if self.where.arch is None else {}
-        kind = {f"accelerator_type:{self.where.accelerator}": 0.001} if self.where.accelerator else {}
-        return {**gpu, **kind}
+        return gpu_needs(self.where.arch, self.where.accelerator)
 
     @property
     def files(self) -> Sequence[Path]:

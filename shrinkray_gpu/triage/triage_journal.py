@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import fcntl
 import json
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from shrinkray_gpu.errors import UsageError
-from shrinkray_gpu.reduction.journal_lines import read_journal, write_line
+from shrinkray_gpu.reduction.journal_lines import locked_log, read_journal, write_line
 from shrinkray_gpu.triage.reported import ReportedFailure
 from shrinkray_gpu.triage.reruns import Rerun
 
@@ -39,10 +37,6 @@ def _changes(before: Mapping[str, str], now: Mapping[str, str]) -> str:
     """`triton 3.6.0 then, 3.9.0 now`; empty where all is as it was."""
     both = {name: (before.get(name, "not there"), now.get(name, "not there")) for name in sorted({*before, *now})}
     return ", ".join(f"{name} {then} then, {this} now" for name, (then, this) in both.items() if then != this)
-
-
-def _private(path: str, flags: int) -> int:
-    return os.open(path, flags, 0o600)
 
 
 class TriageFindings:
@@ -90,18 +84,8 @@ class TriageJournal(TriageFindings):
         self.outdated = ""
         """Which versions ran what an earlier call found, if they are others now: all of it is forgotten then."""
         self.session_record = folder / RECORD
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-            self._log = open(folder / FILE, "ab+", buffering=0, opener=_private)  # noqa: SIM115  as long as the journal
-            os.fchmod(self._log.fileno(), 0o600)  # of an earlier version
-        except OSError as error:
-            raise UsageError(f"cannot write {folder}: {error.strerror}. Choose another place by --output") from error
-        try:
-            fcntl.flock(self._log, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
-            self._log.close()
-            why = f"another triage is at work in {folder}: wait for it, or choose another --output"
-            raise UsageError(why) from error
+        busy = f"another triage is at work in {folder}: wait for it, or choose another --output"
+        self._log = locked_log(folder / FILE, elsewhere="Choose another place by --output", busy=busy)
         header = {"triage": FORMAT, "settings": json.loads(json.dumps(dict(settings))), "ran": dict(ran)}
         earlier = None if restart else read_journal(self._log)
         if earlier is not None and {**earlier.header, "ran": header["ran"]} == header:

@@ -6,6 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from shrinkray_gpu.calibration.absent import rule_broken
+from shrinkray_gpu.runner.inside.static.rules import ASKED, RULES
+from shrinkray_gpu.runner.pool import Pool
 from tests.e2e.command import shrink
 
 BEYOND = """\
@@ -66,8 +69,8 @@ def test_the_same_where_the_rule_asked_for_cannot_be_decided(tmp_path: Path) -> 
     assert line.endswith("--oracle static:bounds")
 
 
-def test_asked_for_an_access_beyond_its_tensor_a_misaligned_one_is_told(tmp_path: Path) -> None:
-    line = told(tmp_path, SHIFTED, "--oracle", "illegal memory access")
+def test_a_misaligned_access_is_told_as_such(virtual_pool: Pool) -> None:
+    line = rule_broken(virtual_pool.run(SHIFTED, wants=tuple(ASKED + rule.name for rule in RULES)))
     assert "copy breaks the static rule alignment (misaligned address)" in line and "failing.py:9:" in line
     assert line.endswith("--oracle static:alignment")
 

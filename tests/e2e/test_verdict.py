@@ -15,7 +15,7 @@ NOBODY_ELSES = "an error of the program, and no bug of Triton, PyTorch or NVIDIA
 
 
 def reduced(*words: str, cwd: Path) -> Said:
-    said = shrink(*words, *only("statements"), "--max-time", "10", cwd=cwd, report=True)
+    said = shrink(*words, *only("unreachable"), "--max-time", "10", cwd=cwd, report=True)
     assert said.code == 0 and "no attachment" not in said.err, said
     return said
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import socket
 import subprocess
 import sys
@@ -148,6 +149,13 @@ def test_shared_memory_of_others_is_not_seen(tmp_path: Path, forbidden: tuple[st
         assert block.read_text() == ("theirs" if unseen else "ours")
     finally:
         block.unlink()
+
+
+def test_a_try_that_does_not_come_to_its_end_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The fork server waits for it before it answers."""
+    monkeypatch.setattr(private_memory, "PATIENCE", 0.1)
+    monkeypatch.setattr(private_memory, "begin", lambda: os.kill(os.getpid(), signal.SIGSTOP))
+    assert not private_memory.possible(())
 
 
 def test_what_lies_in_shared_memory_is_seen_where_the_program_needs_it() -> None:

@@ -398,6 +398,26 @@ def test_a_lane_whose_context_never_comes_up_is_waited_for_once(
         assert waits == [1.0]
 
 
+def test_a_cold_process_that_never_comes_up_is_not_waited_for_as_long_as_imports_are(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing is imported in it before it says that it is there."""
+    (python := tmp_path / "python").write_text("#!/bin/sh\nexec sleep 1000\n")
+    python.chmod(0o755)
+    monkeypatch.setattr("shrinkray_gpu.runner.lanes.COMES_UP", 0.5)
+    with closing(make(tmp_path, python=str(python))) as pool:
+        assert pool.cold("pass").trouble == "the interpreter did not start"
+
+
+def test_what_a_worker_made_is_left_out_when_a_lane_collects_garbage(pool: Pool) -> None:
+    source = (
+        "import gc, json\n"
+        "left = gc.get_objects(0) + gc.get_objects(1) + gc.get_objects(2)\n"
+        "print(gc.isenabled(), any(each is json.loads for each in left))\n"
+    )
+    assert pool.run(source).stdout == "True False\n"
+
+
 def test_a_worker_starts_though_its_gpu_does_not_answer(tmp_path: Path) -> None:
     """One that is busy may have no memory for one context more. There is none at all here."""
     environment = {**os.environ, "CUDA_VISIBLE_DEVICES": ""}

@@ -136,7 +136,7 @@ def _alone(text: str, name: str, call: Call, inputs: Inputs, given: list[str]) -
         raise NotPlain(f"kernel {name} takes {len(call['args'])} arguments, and its source names {len(listed.members)}")
     edits = [(found[0].first, found[0].first, "")]
     if (template := found[0].parent) is not None and template.kind == "template_declaration":
-        header = _without_template(source.text, template, found[0], callee(call["kernel"]))
+        header = _without_template(source.text, template, callee(call["kernel"]))
         edits = [(template.first, found[0].first, header)]
     parameters, begin = [], []
     taken = {text[node.first : node.last] for node in found[0].walk() if node.kind == "identifier"}
@@ -176,7 +176,7 @@ def _is_kernel(text: str, node: Node, name: str) -> bool:
     return "__global__" in text[node.first : own.first]
 
 
-def _without_template(text: str, template: Node, inner: Node, called: str) -> str:
+def _without_template(text: str, template: Node, called: str) -> str:
     """What the parameters of a template stand for, said before its one instance."""
     listed = template.child("parameters")
     head, found, rest = called.partition("<")

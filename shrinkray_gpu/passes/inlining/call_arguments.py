@@ -77,7 +77,7 @@ def bound_arguments(call: cst.Call, callee: Callee, names: Names) -> list[Bound]
     given = {each.name for each in found}
     for param in (*params.posonly_params, *params.params, *params.kwonly_params):
         if param.name.value not in given:
-            if param.default is None or not default_still_means_it(param.default, callee, names):
+            if param.default is None or not default_still_means_it(param.default, names):
                 return None
             found.append(Bound(param, param.default))
     return found
@@ -87,7 +87,7 @@ def add_parentheses(node: cst.Tuple) -> cst.Tuple:
     return node.with_changes(lpar=[cst.LeftParen()], rpar=[cst.RightParen()])
 
 
-def default_still_means_it(default: cst.BaseExpression, callee: Callee, names: Names) -> bool:
+def default_still_means_it(default: cst.BaseExpression, names: Names) -> bool:
     """A default is evaluated where the function is defined, once; a literal or a global bound once does not mind."""
     if constant(default):
         return True

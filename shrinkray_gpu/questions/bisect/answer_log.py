@@ -6,9 +6,7 @@ left of the last one is cut off. Nobody else may read the file.
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
-import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -20,7 +18,7 @@ from shrinkray_gpu.errors import UsageError
 from shrinkray_gpu.evidence.secrets_found import SECRET, SHOWN, without_secret_words, without_secrets
 from shrinkray_gpu.oracle import Answer, Fault
 from shrinkray_gpu.questions.bisect.release_runs import ReleaseAnswer
-from shrinkray_gpu.reduction.journal_lines import unsealed, write_line
+from shrinkray_gpu.reduction.journal_lines import locked_log, unsealed, whole_lines, write_line
 
 FILE = "journal.jsonl"
 _USER_OF_URL = re.compile(r"(?<=://)[^\s/@]+(?=@)")
@@ -56,17 +54,8 @@ def answer_log(folder: Path, question: Mapping[str, Any], *, restart: bool) -> I
     Raises UsageError where it cannot be written, another command writes it, or it is of another question.
     """
     path = folder / FILE
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        log = open(os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o600), "ab+", buffering=0)  # noqa: SIM115 (closed below)
-        os.fchmod(log.fileno(), 0o600)
-    except OSError as error:
-        raise UsageError(f"cannot write {path}: {error.strerror}. Copy FILE to a folder that can be written") from error
-    with log:
-        try:
-            fcntl.flock(log, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
-            raise UsageError(f"another shrink bisect works in {folder}: wait for its end, or stop it") from error
+    busy = f"another shrink bisect works in {folder}: wait for its end, or stop it"
+    with locked_log(path, elsewhere="Copy FILE to a folder that can be written", busy=busy) as log:
         yield AnswerLog(path, {}, (), log) if restart else _read(path, question, log)
 
 
@@ -92,11 +81,7 @@ def _with_digest(text: str, shown: str) -> str:
 
 
 def _read(path: Path, question: Mapping[str, Any], log: IO[bytes]) -> AnswerLog:
-    log.seek(0)
-    data = log.read()
-    *whole, torn = data.split(b"\n")
-    if torn:
-        log.truncate(len(data) - len(torn))
+    whole = whole_lines(log)
     if not whole:
         return AnswerLog(path, {}, (), log)
     lines = [unsealed(line) for line in whole]

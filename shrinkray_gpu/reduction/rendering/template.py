@@ -91,14 +91,14 @@ def expression_shape(parts: Skeleton) -> Shape:
         if len(slots) != len(begins):
             break
         return Shape(
-            _cut(parts, iter([Hole(found) for found in slots]).__next__, strip=True),
+            _cut(parts, iter([Hole(found) for found in slots]).__next__),
             level=level(bare),
             name=is_name(bare),
             dotted=is_dotted(bare),
             single=is_single_target(bare),
             target=is_target(bare),
         )
-    return Shape(_cut(parts, lambda: Hole(Slot(NUMBER)), strip=True))
+    return Shape(_cut(parts, lambda: Hole(Slot(NUMBER))))
 
 
 @lru_cache(maxsize=4096)
@@ -160,15 +160,15 @@ def _slots_of(node: cst.BaseExpression, name: str) -> list[Slot]:
     return [slot(n, layout.parents) for n in sorted(found, key=lambda n: layout.inner[n])]
 
 
-def _cut(parts: Skeleton, hole: Callable[[], Hole], *, strip: bool) -> tuple[Part, ...]:
+def _cut(parts: Skeleton, hole: Callable[[], Hole]) -> tuple[Part, ...]:
     out: list[Part] = [hole() if part is None else part for part in parts]
-    if strip and isinstance(out[0], str):
+    if isinstance(out[0], str):
         out[0] = out[0].lstrip()
-    if strip and isinstance(out[-1], str):
+    if isinstance(out[-1], str):
         out[-1] = out[-1].rstrip()
     return tuple(part for part in out if part != "")
 
 
 def _unparsed(parts: Skeleton) -> Shape:
     """Text that libcst does not parse by itself goes in as it is; the candidate will not parse either, and says so."""
-    return Shape(_cut(parts, lambda: Hole(Slot(NUMBER)), strip=True))
+    return Shape(_cut(parts, lambda: Hole(Slot(NUMBER))))

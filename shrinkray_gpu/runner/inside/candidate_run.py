@@ -5,10 +5,12 @@ from __future__ import annotations
 import contextlib
 import os
 import socket
+import sys
 from os import _exit, getpid  # as they are before a candidate replaces them
 from typing import Any, Dict
 
 from .process import device, script, temporary
+from .process.lasting import lasting
 from .watchers import WATCHERS, WatchedCandidate
 
 
@@ -22,8 +24,9 @@ def run(request: Dict[str, Any], setup: Dict[str, Any], link: socket.socket) -> 
     process = getpid()
     candidate = WatchedCandidate(request, setup, link)
     with contextlib.ExitStack() as watching:
-        for watcher in WATCHERS:
-            watching.enter_context(watcher(candidate))
+        with contextlib.nullcontext() if "torch" in sys.modules else lasting():  # the virtual GPU imports it
+            for watcher in WATCHERS:
+                watching.enter_context(watcher(candidate))
         gpu = candidate.virtual_gpu
         at_end = gpu.end if gpu is not None else script.nothing
         status, failure, bug = script.perform(

@@ -14,11 +14,13 @@ from typing import Any, Dict
 
 from . import late_imports
 from .process import device
+from .process.lasting import lasting
 
 OURS = ("child_processes", "capture.blackbox", "compare.comparison", "cuda_cpp.builds", "cuda_cpp.raw_kernels")
 """Modules that most lanes come to need. Where there is no bytecode of them, each would compile them anew."""
 
 
+@lasting()
 def preload(setup: Dict[str, Any]) -> Dict[str, Any]:
     """Import and warm. Returns what the tool is told: what is missing or failed, versions, whether CUDA was touched."""
     started = time.monotonic()
@@ -43,6 +45,7 @@ def preload(setup: Dict[str, Any]) -> Dict[str, Any]:
     return report
 
 
+@lasting()
 def preload_again(setup: Dict[str, Any]) -> None:
     """Before each fork: warm what earlier ones turned out to need."""
     missing = late_imports.lacking(virtual=bool(setup["arch"]))

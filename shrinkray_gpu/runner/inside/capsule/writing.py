@@ -10,6 +10,7 @@ import sys
 from typing import Any, Dict, Iterable, List, Optional, Tuple
 
 from ..capture import description, launch_kind, record_text, schema
+from ..capture.overlaps import tensors
 from . import ring
 from .capsule_schema import VERSION, CapsuleError, CapsuleFile, CapsuleLaunch
 
@@ -79,7 +80,7 @@ def capsule(
     launches: List[CapsuleLaunch] = []
     for number, times, record in kinds:
         words = schema.sound_launch(record_text.in_words(record))
-        for tensor in _tensors(words.get("arguments", ())):
+        for tensor in tensors(words.get("arguments", ())):
             _embed(tensor, contents, folder)
         launches.append({"number": number, "times": times, "needs_contents": unknown_contents(words), "record": words})
     return {
@@ -101,19 +102,10 @@ def unknown_contents(words: Any) -> List[str]:
     for argument in words.get("arguments", ()):
         whole = any(
             str(tensor["dtype"]).startswith(("int", "uint", "bool")) and "content" not in tensor
-            for tensor in _tensors([argument])
+            for tensor in tensors([argument])
         )
         names += [argument["name"]] * whole
     return names
-
-
-def _tensors(arguments: Iterable[Record]) -> Iterable[Record]:
-    for argument in arguments:
-        if "storage" in argument:
-            yield argument
-        if "base" in argument:
-            yield argument["base"]
-        yield from _tensors(argument.get("items", ()))
 
 
 def _embed(tensor: Record, contents: Dict[str, Any], folder: str) -> None:

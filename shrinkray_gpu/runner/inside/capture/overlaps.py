@@ -15,7 +15,7 @@ _BITS = re.compile(r"\d+")
 
 def merge_storages(arguments: List[Record]) -> Tuple[List[Record], bool]:
     """The arguments of a launch with overlapping storages as one, and whether there were any."""
-    spans = sorted({(t["address"], t["address"] + t["bytes"]) for t in _tensors(arguments) if t.get("address")})
+    spans = sorted({(t["address"], t["address"] + t["bytes"]) for t in tensors(arguments) if t.get("address")})
     groups: List[List[int]] = []
     for begin, end in spans:
         if groups and begin < groups[-1][1]:
@@ -28,13 +28,14 @@ def merge_storages(arguments: List[Record]) -> Tuple[List[Record], bool]:
     return [_moved(argument, shared) for argument in arguments], True
 
 
-def _tensors(arguments: Iterable[Record]) -> Iterable[Record]:
+def tensors(arguments: Iterable[Record]) -> Iterable[Record]:
+    """Those among the arguments of a launch, in tuples and behind descriptors, too."""
     for argument in arguments:
         if "storage" in argument:
             yield argument
         if "base" in argument:
             yield argument["base"]
-        yield from _tensors(argument.get("items", ()))
+        yield from tensors(argument.get("items", ()))
 
 
 def _moved(argument: Record, shared: List[Tuple[int, int]]) -> Record:

@@ -12,7 +12,7 @@ from ..static import locations
 from ..static.ttgir import Op
 from . import module as modules
 from . import shapes
-from .access import Lane, Reach, at, reach
+from .access import Lane, Reach, reach
 from .machine import PROGRAM_AXES, Handler, Machine, Note
 from .memory import Address, Buffer, Described
 from .module import DIVISIONS, REACHING, Module
@@ -312,20 +312,6 @@ def _truth(algebra: Algebra, note: Note) -> Found:
         return Found(note, UNKNOWN, doubt)
     holds = algebra.both(bound, algebra.opposite(failing))
     return Found(note, OUTSIDE, lane=found.highest, always=reach(algebra, 0, holds) is None)
-
-
-def value_at(found: Found, name: str) -> Optional[Tuple[int, int]]:
-    """What a value of the access's function is in its lane, as computed and in exact arithmetic; None if not known."""
-    value = found.note.env.get(name)
-    if isinstance(value, Address):
-        value = value.offset
-    if value is None or isinstance(value, Unfollowed):
-        return None
-    try:
-        one, other = at(wrapped(value), found.lane), at(exact(value), found.lane)
-    except (AttributeError, TypeError):
-        return None
-    return None if one is None or other is None else (one, other)
 
 
 def program_axes(grid: Tuple[int, int, int], most: int) -> Tuple[Tuple[Any, Any, Any], bool]:

@@ -7,7 +7,7 @@ from typing import Any, Optional, Tuple
 
 import torch
 
-from .numbers import Number, Unfollowed, wrapped
+from .numbers import Unfollowed, wrapped
 
 INTEGERS = {
     "i1": torch.bool,
@@ -101,9 +101,3 @@ class BlockPointer:
         self.strides = strides
         self.offsets = offsets
         self.block = block
-
-
-Value = Any
-"""A number, a Pair, Unfollowed, an Address, a BlockPointer or a Described."""
-
-Mask = Number

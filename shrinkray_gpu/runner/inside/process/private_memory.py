@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import ctypes
 import os
+import select
+import signal
 import struct
 from contextlib import suppress
 from typing import Iterable
@@ -15,6 +17,8 @@ from .landlock import SHARED_MEMORY
 
 PART = "shared memory"
 """Part of the fence."""
+PATIENCE = 10.0
+"""Seconds for the try, which takes some milliseconds. Whoever starts this process waits three minutes for it."""
 NEW_MOUNTS, NEW_USER = 0x00020000, 0x10000000
 REC, PRIVATE, NOSUID, NODEV = 1 << 14, 1 << 18, 1 << 1, 1 << 2
 CAPSET, CAPABILITIES = {"x86_64": 126, "aarch64": 91}, 0x20080522
@@ -22,15 +26,22 @@ CAPSET, CAPABILITIES = {"x86_64": 126, "aarch64": 91}, 0x20080522
 
 def possible(seen: Iterable[str]) -> bool:
     """Whether the kernel lets us; not where one of the paths that must be `seen` is in there. For a process that has
-    one thread: a child tries, since what fails halfway would leave it in a namespace without rights."""
+    one thread: a child tries, since what fails halfway would leave it in a namespace without rights. One that does not
+    come to its end is given up."""
     if any(_is_in_there(path) for path in seen) or not os.path.isdir(SHARED_MEMORY):
         return False
+    at_work, held = os.pipe()  # closed by the child's end
     pid = os.fork()
     if not pid:
         try:
             os._exit(0 if begin() else 1)
         finally:
             os._exit(1)
+    os.close(held)
+    ended, _, _ = select.select([at_work], [], [], PATIENCE)
+    os.close(at_work)
+    if not ended:
+        os.kill(pid, signal.SIGKILL)
     return os.waitpid(pid, 0)[1] == 0
 
 
