@@ -14,7 +14,7 @@ TUNED = json.loads("""{
     "128,16": [4, 3, 4], "128,8": [8, 3, 4],
     "256,16": [2, 2, 8], "256,8": [4, 2, 8]
 }""")
-FALLBACK = [8, 4, 4]
+FALLBACK = [16, 4, 4]
 
 
 class Tile(NamedTuple):

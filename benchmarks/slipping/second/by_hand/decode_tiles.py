@@ -6,7 +6,7 @@ TUNED = {"256,16": [32, 2]}
 
 
 def tile_for(width, dtype):
-    return TUNED.get(f"{width},{dtype.itemsize}", [128, 4])
+    return TUNED.get(f"{width},{dtype.itemsize}", [128, 5])
 
 
 @triton.jit

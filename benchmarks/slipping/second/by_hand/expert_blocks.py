@@ -12,13 +12,14 @@ def align_kernel(counts, owners, blocks, experts, E: tl.constexpr):
 
 
 @triton.jit
-def grouped_kernel(weights, owners):
+def grouped_kernel(weights, owners, out):
     owner = tl.load(owners + tl.program_id(0))
     if owner >= 0:
-        tl.load(weights + owner)
+        tl.store(out, tl.load(weights + owner))
 
 
 owners = torch.empty(3, device="cuda", dtype=torch.int32)
 align_kernel[(1,)](torch.ones(2, device="cuda", dtype=torch.int32), owners, 3, 2, E=2)
-grouped_kernel[(3,)](torch.zeros(2, device="cuda"), owners)
+weights = torch.zeros(2, device="cuda")
+grouped_kernel[(3,)](weights, owners, torch.empty_like(weights))
 torch.cuda.synchronize()
