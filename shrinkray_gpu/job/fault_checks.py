@@ -26,6 +26,7 @@ from shrinkray_gpu.same_fault import controls
 from shrinkray_gpu.same_fault.active_controls import ActiveControls, ControlTrials
 from shrinkray_gpu.same_fault.checkpoints import Checkpoints
 from shrinkray_gpu.same_fault.fingerprints import Fingerprints
+from shrinkray_gpu.same_fault.argument_controls import of_arguments
 from shrinkray_gpu.same_fault.result_controls import of_results
 from shrinkray_gpu.same_fault.slippage_checks import SlippageChecks
 from shrinkray_gpu.same_fault.stage_controls import of_stages
@@ -86,8 +87,10 @@ def _standard(
         fault, kernels = reference.fault, {launch.kernel for launch in seen.launches}
         kernel = fault.kernel or (known.kernel if known is not None else "")
         results = of_results(fault, kernel, kernels, gpu=plan.gpu)
-        more = (*controls.of_access(fault), *controls.of_front_end(fault), *of_stages(fault, original.text), *results)
-        standard = (*more, *standard)
+        oracle = plan.oracle
+        arguments = of_arguments(fault, original.text, oracle.causes if isinstance(oracle, SameFaultOracle) else None)
+        more = (*controls.of_access(fault), *controls.of_front_end(fault), *of_stages(fault, original.text))
+        standard = (*more, *arguments, *results, *standard)
     check = plan.oracle.comparison if isinstance(plan.oracle, SameFaultOracle) else None
     if check is not None and plan.gpu:
         standard = controls.standard(plan.gpu, amd=_for_amd(plan))

@@ -32,6 +32,7 @@ from shrinkray_gpu.reduction.program import Program
 from shrinkray_gpu.runner import knob_settings
 from shrinkray_gpu.runner.inside.compare.comparison import KNOB
 from shrinkray_gpu.runner.inside.gpu_target import gpu_target
+from shrinkray_gpu.runner.inside.knobs.arguments import ARGUMENTS
 from shrinkray_gpu.runner.knob_settings import PLAIN, KnobSetting
 from shrinkray_gpu.runner.run import Run
 from shrinkray_gpu.same_fault.cures import CURES, Cure, Cured, of_patch, refused_line
@@ -47,7 +48,7 @@ NOTHING_TO_TURN = "nothing there to turn"
 OUTSIDE_TENSORS = "outside"
 """What a run under int64 counts beside that: 1 if an access left its tensor."""
 RESULTS, INPUTS = "zeroed-outputs", "zeroed-outputs-but"
-TELLING = ("int64", RESULTS, INPUTS)
+TELLING = ("int64", RESULTS, INPUTS, *ARGUMENTS)
 """Controls that turn what the fault itself is made of: a program where they find nothing to turn has another one."""
 
 
@@ -259,7 +260,10 @@ def _lame(run: Run, verdict: Verdict, control: Control, reference: Run | None) -
         return f"its run answers nothing: {run.trouble or verdict.why}"
     if run.timed_out:
         return f"{speech.ending(run)}: slower than the fault, or stuck"
-    if (Fault.of(run) is not None or run.children) and not _ends_like(run, reference):
+    fault = Fault.of(run)
+    # Without what kernels compute a program may well fail in other words of Python's, as the original did.
+    otherwise = RESULTS in control.way.knobs and fault is not None and fault.phase == "python"
+    if (fault is not None or run.children) and not otherwise and not _ends_like(run, reference):
         other = "; ".join(run.children)
         code, _ = sticky_code(run)
         if code:

@@ -15,7 +15,7 @@ MARK, HEAD = "  # shrink: keep", "  # shrink: keep-head"
 _MARKS = re.compile(rf"{MARK}(?:-head)?$", re.MULTILINE)
 _OF_SOURCE = ("fn", "signature", "constexprs")
 """The parameters of `ASTSource`, in order."""
-_SIMPLE = (ast.Expr, ast.Assign, ast.AnnAssign, ast.Return)
+SIMPLE = (ast.Expr, ast.Assign, ast.AnnAssign, ast.Return)
 
 
 def function(tree: ast.AST, name: str) -> ast.FunctionDef | None:
@@ -28,7 +28,7 @@ def arguments_named(text: str, kernel: str, wanted: Collection[str], *, grid: bo
     tree = ast.parse(text)
     made = [each.targets for each in HostCode(tree).scope if isinstance(each, ast.Assign)]
     assigned = {each[0].id for each in made if len(each) == 1 and isinstance(each[0], ast.Name)}
-    for statement in (node for node in ast.walk(tree) if isinstance(node, _SIMPLE)):
+    for statement in (node for node in ast.walk(tree) if isinstance(node, SIMPLE)):
         calls = list(launches_of(statement, kernel))
         grids = [call.func.slice for call in calls if grid and isinstance(call.func, ast.Subscript)]
         for value in (*(value for call in calls for value in passed(tree, call, kernel, wanted)), *grids):
@@ -57,7 +57,7 @@ def slice_of(
 ) -> Slice:
     """What these arguments of a kernel hang on in all its launches, and what the grid does if asked; everything where
     no launch is seen, or not what it hangs on. `launched`: see HostCode. `first`: see Slicer.behind."""
-    statements = (node for node in ast.walk(tree) if isinstance(node, _SIMPLE))
+    statements = (node for node in ast.walk(tree) if isinstance(node, SIMPLE))
     launches = {statement: call for statement in statements for call in launches_of(statement, kernel)}
     values = [value for call in launches.values() for value in passed(tree, call, kernel, wanted)]
     values += [call.func for call in launches.values() if grid]
