@@ -7,6 +7,7 @@ zeroed-outputs-but  the same for a fault of the device: of all kernels but the o
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Collection
 
 from shrinkray_gpu.oracle.fault import Fault
@@ -24,6 +25,12 @@ def of_results(fault: Fault, kernel: str, kernels: Collection[str], *, gpu: bool
     else:
         return ()
     return (Control(way.name, way),)
+
+
+def kernels_of(text: str) -> set[str]:
+    """The kernels that a program defines. Triton's interpreter may run them, and no launch is seen then."""
+    functions = (each for each in ast.walk(ast.parse(text)) if isinstance(each, ast.FunctionDef))
+    return {each.name for each in functions if any("jit" in ast.unparse(one) for one in each.decorator_list)}
 
 
 def inputs_zeroed(kernel: str) -> KnobSetting:

@@ -43,7 +43,7 @@ def with_refused_kept(text: str, run: Run, typed: Collection[str] = ()) -> str:
     found = _in_kernel(ast.parse(text), compile.kernel, fault, compile.failure.text)
     if found is None:
         return ""
-    wanted = [*(name for name in found[1] if _computed(text, compile.kernel, found[1])), *typed]
+    wanted = [*(found[1] if computed(text, compile.kernel, found[1]) else ()), *typed]
     if not wanted:
         return ""
     named = arguments_named(text, compile.kernel, wanted)
@@ -79,11 +79,18 @@ def not_stated(text: str, run: Run) -> list[str]:
     return unknown
 
 
-def _computed(text: str, kernel: str, wanted: Collection[str]) -> bool:
-    """Whether the host computes any of these constants of a kernel."""
+def passed_types(run: Run) -> dict[str, str]:
+    """The element types of the tensors that the last launch got, the one that is refused, by parameter."""
+    launches = run.captured["launches"] if run.captured else []
+    given = launches[-1].get("arguments", []) if launches else []
+    return {each["name"]: each["dtype"].removeprefix("torch.") for each in given if each["kind"] == "tensor"}
+
+
+def computed(text: str, kernel: str, wanted: Collection[str], launched: bool = True) -> bool:
+    """Whether the host computes any of these constants or options of a kernel. `launched`: see HostCode."""
     tree = ast.parse(text)
     values = [value for call in launches_of(tree, kernel) for value in passed(tree, call, kernel, wanted)]
-    return any(is_computed(part) for part in (*slice_of(tree, kernel, wanted).statements, *values))
+    return bool(values) and any(is_computed(part) for part in (*slice_of(tree, kernel, wanted, launched=launched).statements, *values))
 
 
 def _refused(kernel: ast.FunctionDef, tree: ast.Module, fault: Fault, said: str) -> ast.stmt | None:
@@ -115,11 +122,10 @@ def _in_kernel(tree: ast.Module, name: str, fault: Fault, said: str) -> tuple[Sl
     asked = [refused] if not loop else list(_carried(refused, said))
     values = [each for statement in asked for each in ast.iter_child_nodes(statement) if isinstance(each, ast.expr)]
     found = slicer.behind(asked, values)
-    known = [each.arg for each in (*kernel.args.args, *kernel.args.kwonlyargs) if _is_constexpr(each)]
-    needed = slicer.needed(kernel)
-    constants = [name for name in needed if name in known]
+    needed, known = slicer.needed(kernel), constants(kernel)
+    given = [name for name in needed if name in known]
     others = [name for name in needed if name not in known]
-    return found._replace(statements=[*found.statements, *asked]), constants, others
+    return found._replace(statements=[*found.statements, *asked]), given, others
 
 
 def _carried(loop: ast.stmt, said: str) -> Iterator[ast.stmt]:
@@ -132,8 +138,10 @@ def _carried(loop: ast.stmt, said: str) -> Iterator[ast.stmt]:
                 yield each
 
 
-def _is_constexpr(parameter: ast.arg) -> bool:
-    return parameter.annotation is not None and "constexpr" in ast.unparse(parameter.annotation)
+def constants(kernel: ast.FunctionDef) -> list[str]:
+    """The parameters of a kernel that are known when it is compiled."""
+    every = (*kernel.args.args, *kernel.args.kwonlyargs)
+    return [each.arg for each in every if each.annotation and "constexpr" in ast.unparse(each.annotation)]
 
 
 def is_computed(node: ast.AST) -> bool:

@@ -19,7 +19,7 @@ _MADE = frozenset({"zeros", "ones", "empty", "full", "rand", "randn", "arange", 
 _CAST = frozenset({"half", "float", "double", "bfloat16", "int", "long", "short"})
 _SAME = frozenset(
     {"cuda", "cpu", "contiguous", "view", "reshape", "expand", "clone", "detach", "t", "transpose", "permute"}
-    | {"unsqueeze", "squeeze", "flatten", "requires_grad_", "narrow", "uniform_", "normal_", "fill_", "zero_"}
+    | {"unsqueeze", "squeeze", "flatten", "requires_grad_", "narrow", "uniform_", "normal_", "fill_", "zero_", "repeat"}
 )
 """Methods whose result has the type of their tensor."""
 _DEFAULT = frozenset({"set_default_dtype", "set_default_tensor_type"})

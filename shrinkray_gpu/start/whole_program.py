@@ -23,7 +23,8 @@ from shrinkray_gpu.start.capture_runs import Runs
 from shrinkray_gpu.start.given import Say, Start, UserProgram
 from shrinkray_gpu.start.host_slice import made_by_host, with_slice_kept, with_waits
 from shrinkray_gpu.start.one_file import in_one_file
-from shrinkray_gpu.start.refused_slice import not_stated, with_refused_kept
+from shrinkray_gpu.start.option_slice import with_options_kept
+from shrinkray_gpu.start.refused_slice import not_stated, passed_types, with_refused_kept
 from shrinkray_gpu.start.results_slice import with_inputs_kept, with_results_kept
 
 
@@ -74,7 +75,7 @@ class WholeProgram:
         fault = Fault.of(run)
         if fault is None or fault.phase != "python" or not isinstance(oracle, SameFaultOracle) or oracle.comparison:
             return None
-        if not run.launches or not with_results_kept(start.program.text, run):
+        if not with_results_kept(start.program.text, run):
             return None
         told = "not lifted: what fails hangs on what its kernels compute"
         whole = in_one_file(replace(start, told=told), oracle, self.runs, self.say)
@@ -83,6 +84,8 @@ class WholeProgram:
         marked = with_results_kept(text, shown) if oracle.judge(shown).faults else ""
         zeroed = pool.cold(text, way=parse_setting(RESULTS)) if marked else None
         if zeroed is None or zeroed.trouble or zeroed.timed_out or oracle.judge(zeroed).faults:
+            return None
+        if not zeroed.turned.get(RESULTS):
             return None
         if not self.runs.shows(oracle, pool.cold(marked)):
             return None
@@ -104,6 +107,17 @@ class WholeProgram:
             return None
         return replace(whole, program=whole.program.with_text(marked), lifted=True)
 
+    def keeping_what_is_chosen(self, start: Start, oracle: Oracle, run: Run) -> Start | None:
+        """Where a launch is out of resources by what that chooses for it."""
+        if not with_options_kept(start.program.text, run):
+            return None
+        told = "not lifted: the host chooses what the launch has no resources for"
+        whole = in_one_file(replace(start, told=told), oracle, self.runs, self.say)
+        marked = with_options_kept(whole.program.text, run)
+        if not marked or not self.runs.shows(oracle, self.given.cold().cold(marked)):
+            return None
+        return replace(whole, program=whole.program.with_text(marked), lifted=True)
+
     def keeping_what_is_refused(self, start: Start, oracle: Oracle, run: Run) -> Start | None:
         """Where Triton's front end refuses what that computes for a kernel of its own. What is only
         compiled is asked with other numbers first: refused alike, it does not hang on these."""
@@ -122,14 +136,16 @@ class WholeProgram:
 
     def _refused_for_type(self, text: str, oracle: Oracle, run: Run) -> list[str]:
         """The kernel's tensors whose type the host does not state, and of another type the kernel compiles."""
-        pool = self.given.cold()
-
-        def mends(knob: str, name: str) -> bool:
+        types, pool, found = passed_types(run), self.given.cold(), []
+        for name in not_stated(text, run):
+            knob = OTHER_TYPE if types.get(name) in ("float32", "int32") else USUAL_TYPE
+            if name not in types:
+                continue
             other = pool.cold(text, way=parse_setting(f"{knob}={name}"))
-            known = not (other.trouble or other.timed_out) and other.turned.get(knob, 0) > 0
-            return known and not oracle.judge(other).faults
-
-        return [name for name in not_stated(text, run) if mends(USUAL_TYPE, name) or mends(OTHER_TYPE, name)]
+            known = not (other.trouble or other.timed_out) and other.turned.get(knob)
+            if known and not oracle.judge(other).faults:
+                found.append(name)
+        return found
 
 
 def ends_well(run: Run) -> bool:

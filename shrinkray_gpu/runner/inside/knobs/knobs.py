@@ -38,7 +38,7 @@ from ..launches import kernelkey
 from ..process import device, environment
 from ..process.patches import Patches
 from ..static.touched_arguments import touched_arguments
-from . import arguments, overflow, passes
+from . import arguments, overflow, passes, zeroed_stores
 
 OPTIONS = ("num_stages", "num_warps", "num_ctas", "maxnreg", "waves_per_eu", "matrix_instr_nonkdim", "kpack")
 NO_BUFFER_OPS = "no-buffer-ops"
@@ -82,7 +82,7 @@ class TurnedKnobs:
         self._environment()
         log.listeners.append(self)
         self.patches.on_import("triton", self._install)  # the watch asked first: its wrappers are inside of ours
-        if "interpreter" in self.knobs:
+        if "interpreter" in self.knobs or ZEROED_OUTPUTS in self.knobs:
             self.patches.on_import("triton.runtime.interpreter", self._door_of_interpreter)
         if zeroing.KNOB in self.knobs:
             zeroing.turn()
@@ -284,10 +284,12 @@ class TurnedKnobs:
     def _door_of_interpreter(self, interpreter: Any) -> None:
         if hasattr(interpreter, "GridExecutor"):
             self.patches.wrap(interpreter.GridExecutor, "__call__", self._interpreted)
+        for owner, name, zeroed in zeroed_stores.patches(interpreter) if ZEROED_OUTPUTS in self.knobs else ():
+            self.patches.wrap(owner, name, zeroed)
 
     def _interpreted(self, original: Callable[..., Any]) -> Callable[..., Any]:
         def call(grid: Any, *args: Any, **kwargs: Any) -> Any:
-            self.launched["interpreter"] += 1
+            self.launched.update(("interpreter", ZEROED_OUTPUTS))
             return original(grid, *args, **kwargs)
 
         return call
