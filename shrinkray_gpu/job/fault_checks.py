@@ -24,9 +24,9 @@ from shrinkray_gpu.runner.pool import Pool
 from shrinkray_gpu.runner.run import Run
 from shrinkray_gpu.same_fault import controls
 from shrinkray_gpu.same_fault.active_controls import ActiveControls, ControlTrials
+from shrinkray_gpu.same_fault.argument_controls import of_arguments, of_switches
 from shrinkray_gpu.same_fault.checkpoints import Checkpoints
 from shrinkray_gpu.same_fault.fingerprints import Fingerprints
-from shrinkray_gpu.same_fault.argument_controls import of_arguments, of_switches
 from shrinkray_gpu.same_fault.result_controls import kernels_of, of_results
 from shrinkray_gpu.same_fault.slippage_checks import SlippageChecks
 from shrinkray_gpu.same_fault.stage_controls import of_stages

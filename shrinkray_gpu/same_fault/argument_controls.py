@@ -13,8 +13,8 @@ from collections.abc import Iterable
 
 from shrinkray_gpu.oracle.cause_check import LaunchCauses
 from shrinkray_gpu.oracle.fault import FRONT_END, Fault
-from shrinkray_gpu.runner.inside.static.cause import UNWRITTEN
 from shrinkray_gpu.runner.inside.knobs.arguments import OTHER_CONSTANT, OTHER_TYPE, USUAL_TYPE
+from shrinkray_gpu.runner.inside.static.cause import UNWRITTEN
 from shrinkray_gpu.runner.knob_settings import parse_setting
 from shrinkray_gpu.same_fault.controls import Control
 
@@ -41,7 +41,8 @@ def of_switches(causes: LaunchCauses, text: str) -> tuple[Control, ...]:
     """Those for a load from memory that nobody wrote: a kernel may have been told not to."""
     if causes.causes[0].kind != UNWRITTEN:
         return ()
-    return _controls(f"{OTHER_CONSTANT}={name}" for kernel in _functions(ast.parse(text)) for name in _parameters(kernel)[0])
+    kernels = _functions(ast.parse(text))
+    return _controls(f"{OTHER_CONSTANT}={name}" for kernel in kernels for name in _parameters(kernel)[0])
 
 
 def _controls(ways: Iterable[str]) -> tuple[Control, ...]:

@@ -1,7 +1,7 @@
 """Controls for a fault that may hang on what kernels compute: with zeros in the place of that it vanishes, if so.
 
-zeroed-outputs      for an error of Python's: what kernels write holds zeros. A program that then dies in other words has
-                    lost this fault as well: it hangs on what a kernel computed
+zeroed-outputs      for an error of Python's: what kernels write holds zeros. A program that then dies in other words
+                    has lost this fault as well: it hangs on what a kernel computed
 zeroed-outputs-but  the same for a fault of the device: of all kernels but the one that faults
 """
 

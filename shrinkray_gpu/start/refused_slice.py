@@ -90,7 +90,8 @@ def computed(text: str, kernel: str, wanted: Collection[str], launched: bool = T
     """Whether the host computes any of these constants or options of a kernel. `launched`: see HostCode."""
     tree = ast.parse(text)
     values = [value for call in launches_of(tree, kernel) for value in passed(tree, call, kernel, wanted)]
-    return bool(values) and any(is_computed(part) for part in (*slice_of(tree, kernel, wanted, launched=launched).statements, *values))
+    found = slice_of(tree, kernel, wanted, launched=launched)
+    return bool(values) and any(is_computed(part) for part in (*found.statements, *values))
 
 
 def _refused(kernel: ast.FunctionDef, tree: ast.Module, fault: Fault, said: str) -> ast.stmt | None:

@@ -1,5 +1,7 @@
-"""Zeros in the place of what kernels write, where Triton's interpreter runs them: it stores zeros wherever it would have
-stored anything, and what an atomic operation adds is zero."""
+"""Zeros in the place of what kernels write, where Triton's interpreter runs them.
+
+It stores zeros wherever it would have stored anything. What an atomic operation takes is zero, too.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,7 @@ def _zeroed(original: Callable[..., Any], place: int) -> Callable[..., Any]:
     import numpy  # the interpreter has imported it
 
     def store(builder: Any, *args: Any, **kwargs: Any) -> Any:
-        value = args[place] if len(args) > place else None
+        value: Any = args[place] if len(args) > place else None
         data = getattr(value, "data", None)
         if data is None:
             return original(builder, *args, **kwargs)
