@@ -21,9 +21,9 @@ Key: TypeAlias = tuple[Scope | str, str]
 """A name of a scope; an attribute, whosever it is, is of ATTRIBUTE."""
 
 ATTRIBUTE = "."
-_CALLED = ("__call__", "forward")
+CALLED = ("__call__", "forward")
 """What runs where an object is called."""
-_BY_NAME = frozenset({*_CALLED, "__init__", "__new__", "__post_init__", "__repr__", "__str__", "__format__", "__del__"})
+_BY_NAME = frozenset({*CALLED, "__init__", "__new__", "__post_init__", "__repr__", "__str__", "__format__", "__del__"})
 """Methods with a name of Python's that run where they, or their class, are named; or that only a reader needs."""
 _ANYONES = frozenset(
     {*dir(list), *dir(dict), *dir(set), *dir(str), *dir(collections.deque)}
@@ -212,7 +212,7 @@ class HostCode:
             return self.functions[name]
         if plain and name not in self._defined:
             return []
-        return [each for called in _CALLED for each in self.functions[called]]
+        return [each for called in CALLED for each in self.functions[called]]
 
     def _made(self, call: ast.Call) -> list[str]:
         """Of which classes the call makes an object."""

@@ -12,6 +12,7 @@ from typing import NamedTuple, TypeAlias
 
 from shrinkray_gpu.start.host_code import (
     ATTRIBUTE,
+    CALLED,
     HostCode,
     Key,
     Scope,
@@ -228,6 +229,9 @@ class Slicer:
         if isinstance(node, ast.Call):
             self._use(node.func, scope)
             self._pass(node, scope)
+            for function in self._code.callees(node):
+                if function.name in CALLED:
+                    self._need_result(function.name)
             return
         if isinstance(getattr(node, "ctx", None), ast.Store):
             pass

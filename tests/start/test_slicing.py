@@ -52,6 +52,25 @@ OBJECTS = """
         x = layer(x, 2)  # in
     """
 
+CALLED_OBJECT = """
+    class Plans:
+        def __init__(self):
+            self.kept = {}  # in
+
+        def __call__(self, width):
+            key = (width,)  # in
+            if key not in self.kept:  # head
+                self.kept[key] = width * 2  # in
+            return self.kept[key]  # in
+
+        def other(self):
+            return 3
+
+    plans = Plans()  # in
+    block = plans(16)  # in
+    kernel[(1,)](block)
+    """
+
 FIELDS = """
     class Router:
         def __init__(self, experts, top_k, name):

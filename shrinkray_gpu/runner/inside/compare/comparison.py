@@ -158,6 +158,15 @@ class CheckObserver:
         self._mode.__enter__()
         for name in ("numpy", "__array__", "tolist"):
             self._patches.wrap(torch.Tensor, name, self._reads)
+        self._patches.wrap(torch, "manual_seed", self._seeded)
+
+    def _seeded(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        def manual_seed(seed: Any) -> Any:
+            if self.provenance is not None:
+                self.provenance.seeded(seed)
+            return original(seed)
+
+        return manual_seed
 
     def _numpy(self, numpy: Any) -> None:
         numpy.random.seed(SEED)
