@@ -149,4 +149,10 @@ def is_computed(node: ast.AST) -> bool:
     """Whether the host computes something there that may be wrong."""
     if isinstance(node, (ast.Name, ast.Constant)):
         return False
-    return any(isinstance(each, _MADE) and _SAFE.isdisjoint(names(each)) for each in ast.walk(node))
+    parts = (each for each in ast.walk(node) if isinstance(each, _MADE) or _is_looked_up(each))
+    return any(_SAFE.isdisjoint(names(each)) for each in parts)
+
+
+def _is_looked_up(node: ast.AST) -> bool:
+    """Whether it is `TABLE.get(key, otherwise)`."""
+    return isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "get"

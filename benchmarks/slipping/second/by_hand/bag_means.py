@@ -14,7 +14,7 @@ def pool_kernel(out, divisors):
 
 
 offsets = torch.zeros(2, device="cuda", dtype=torch.int32)
-divisors = torch.empty_like(offsets)
+divisors = torch.empty(1, device="cuda", dtype=torch.int32)
 lengths_kernel[(1,)](offsets, divisors)
-pool_kernel[(1,)](offsets, divisors)
+pool_kernel[(1,)](torch.ones_like(offsets), divisors)
 torch.cuda.synchronize()

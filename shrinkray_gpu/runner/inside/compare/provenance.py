@@ -221,7 +221,9 @@ class Provenance:
     def seeded(self, seed: Any) -> None:
         """The program set this seed: two models that it makes with one seed are alike."""
         drawn = [key for key in self._drawn if not key.startswith("made ")]
-        self._series = self._seeds.setdefault(seed, len(self._seeds) + bool(drawn and not self._seeds))
+        if drawn:
+            self._seeds.setdefault(None, 0)
+        self._series = self._seeds.setdefault(seed, len(self._seeds))
         for key in drawn:
             del self._drawn[key]
 
