@@ -24,7 +24,7 @@ from shrinkray_gpu.runner.pool import Pool
 from shrinkray_gpu.runner.run import Run
 from shrinkray_gpu.same_fault import controls
 from shrinkray_gpu.same_fault.active_controls import ActiveControls, ControlTrials
-from shrinkray_gpu.same_fault.argument_controls import of_arguments, of_switches
+from shrinkray_gpu.same_fault.argument_controls import of_arguments, of_front_end, of_switches
 from shrinkray_gpu.same_fault.checkpoints import Checkpoints
 from shrinkray_gpu.same_fault.fingerprints import Fingerprints
 from shrinkray_gpu.same_fault.result_controls import kernels_of, of_results
@@ -89,7 +89,7 @@ def _standard(
         kernel = fault.kernel or (known.kernel if known is not None else "")
         results = of_results(fault, kernel, kernels, gpu=plan.gpu)
         arguments = of_arguments(fault, original.text)
-        more = (*controls.of_access(fault), *controls.of_front_end(fault), *of_stages(fault, original.text))
+        more = (*controls.of_access(fault), *of_front_end(fault), *of_stages(fault, original.text))
         standard = (*more, *arguments, *results, *standard)
     same = plan.oracle if isinstance(plan.oracle, SameFaultOracle) else None
     if same is not None and same.causes is not None:

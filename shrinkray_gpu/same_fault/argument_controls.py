@@ -1,4 +1,4 @@
-"""Controls that turn one argument of a launch: what the fault hangs on by way of the kernel's parameters.
+"""Controls that turn one argument of a launch, or edit the kernel that the front end refuses.
 
 usual-type=P        for what the front end refuses: a tensor of another type. A fault that vanishes is one of that
 other-type=P        tensor's type, and a type that is written into the kernel is another fault
@@ -17,6 +17,7 @@ from shrinkray_gpu.runner.inside.knobs.arguments import OTHER_CONSTANT, OTHER_TY
 from shrinkray_gpu.runner.inside.static.cause import UNWRITTEN
 from shrinkray_gpu.runner.knob_settings import parse_setting
 from shrinkray_gpu.same_fault.controls import Control
+from shrinkray_gpu.same_fault.cures import CURES
 
 MOST = 24
 """Ways that are tried: each costs a run of the original."""
@@ -35,6 +36,13 @@ def of_arguments(fault: Fault, text: str) -> tuple[Control, ...]:
     if fault.phase == "launch" and "out of resource" in fault.klass:
         return _controls(f"{OTHER_CONSTANT}={name}" for name in constants if _is_made(tree, text, kernel, name))
     return ()
+
+
+def of_front_end(fault: Fault) -> tuple[Control, ...]:
+    """Those for what Triton's front end refuses: the kinds of edit that may mend it, see `cures`."""
+    if fault.phase != "compile" or not FRONT_END.search(fault.klass):
+        return ()
+    return tuple(Control(cure.name, cure=cure) for cure in CURES)
 
 
 def of_switches(causes: LaunchCauses, text: str) -> tuple[Control, ...]:

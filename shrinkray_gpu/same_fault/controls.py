@@ -24,7 +24,7 @@ from shrinkray_gpu.errors import UsageError
 from shrinkray_gpu.oracle import speech
 from shrinkray_gpu.oracle.comparison_check import ComparisonCheck
 from shrinkray_gpu.oracle.driver_error import OUTSIDE, sticky_code
-from shrinkray_gpu.oracle.fault import FRONT_END, Fault, normalise
+from shrinkray_gpu.oracle.fault import Fault, normalise
 from shrinkray_gpu.oracle.needs import Needs
 from shrinkray_gpu.oracle.oracle import Oracle
 from shrinkray_gpu.oracle.verdict import Verdict, lacks, shows, unclear
@@ -35,7 +35,7 @@ from shrinkray_gpu.runner.inside.gpu_target import gpu_target
 from shrinkray_gpu.runner.inside.knobs.arguments import ARGUMENTS, OTHER_CONSTANT
 from shrinkray_gpu.runner.knob_settings import PLAIN, KnobSetting
 from shrinkray_gpu.runner.run import Run
-from shrinkray_gpu.same_fault.cures import CURES, Cure, Cured, of_patch, refused_line
+from shrinkray_gpu.same_fault.cures import Cure, Cured, of_patch, refused_line
 from shrinkray_gpu.same_fault.patch import patches as patching
 from shrinkray_gpu.same_fault.patch.patches import Patch
 
@@ -133,13 +133,6 @@ def of_check(check: ComparisonCheck | None) -> tuple[Control, ...]:
     if check is None or not check.apart:
         return ()
     return (_by_setting(knob_settings.parse_setting(f"apart={check.apart}")),)
-
-
-def of_front_end(fault: Fault) -> tuple[Control, ...]:
-    """Those for what Triton's front end refuses: the kinds of edit that may mend it, see `cures`."""
-    if fault.phase != "compile" or not FRONT_END.search(fault.klass):
-        return ()
-    return tuple(Control(cure.name, cure=cure) for cure in CURES)
 
 
 def of_compilers(

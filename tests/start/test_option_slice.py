@@ -32,7 +32,9 @@ def fitting(configs, named, **kwargs):
 
 unused = 3
 
-@triton.autotune([triton.Config({"ROWS": 64}, num_stages=each) for each in (2, 3)], key=[], prune_configs_by={"p": fitting})
+CONFIGS = [triton.Config({"ROWS": 64}, num_stages=each) for each in (2, 3)]
+
+@triton.autotune(CONFIGS, key=[], prune_configs_by={"p": fitting})
 @triton.jit
 def kernel(x, ROWS: tl.constexpr):
     tl.store(x, 0.0)
@@ -67,7 +69,8 @@ def test_so_does_what_an_autotuner_is_told() -> None:
     marked = with_options_kept(TUNER, short())
     assert kept(marked, HEAD) == ["def kernel(x, ROWS: tl.constexpr):"]
     assert kept(marked, MARK) == [
-        "found = [each for each in configs if each.num_stages * 2 < 8]", "return found[:1]"
+        "found = [each for each in configs if each.num_stages * 2 < 8]", "return found[:1]",
+        'CONFIGS = [triton.Config({"ROWS": 64}, num_stages=each) for each in (2, 3)]',
     ]  # fmt: skip
 
 

@@ -81,7 +81,8 @@ def test_the_statement_and_what_makes_its_operands_stay(run: Run, kept: list[str
 
 def test_so_does_what_makes_a_tensor_that_is_refused_for_its_type() -> None:
     program = PROGRAM.replace("KINDS[kind]", "tl.float32")
-    program = program.replace("    unused =", "    like = x.new_zeros(4)\n    unused =").replace("](x, x,", "](like, x,")
+    program = program.replace("    unused =", "    like = x.new_zeros(4)\n    unused =")
+    program = program.replace("](x, x,", "](like, x,")
     run = refused(5, CARRIED)
     assert with_refused_kept(program.replace("block_of(x.shape[1])", "64"), run) == ""
     assert not_stated(program, run) == ["x"]
