@@ -24,9 +24,10 @@ from shrinkray_gpu.runner.pool import Pool
 from shrinkray_gpu.runner.run import Run
 from shrinkray_gpu.same_fault import controls
 from shrinkray_gpu.same_fault.active_controls import ActiveControls, ControlTrials
+from shrinkray_gpu.same_fault.argument_controls import of_arguments, of_front_end, of_switches
 from shrinkray_gpu.same_fault.checkpoints import Checkpoints
 from shrinkray_gpu.same_fault.fingerprints import Fingerprints
-from shrinkray_gpu.same_fault.result_controls import of_results
+from shrinkray_gpu.same_fault.result_controls import kernels_of, of_results
 from shrinkray_gpu.same_fault.slippage_checks import SlippageChecks
 from shrinkray_gpu.same_fault.stage_controls import of_stages
 
@@ -83,12 +84,17 @@ def _standard(
     only_cuda = bool(seen.builds) and not (seen.compiles or seen.launches)
     standard = controls.standard(plan.gpu, triton=not only_cuda, amd=_for_amd(plan)) if own else ()
     if reference is not None and not only_cuda:
-        fault, kernels = reference.fault, {launch.kernel for launch in seen.launches}
+        fault = reference.fault
+        kernels = {launch.kernel for launch in seen.launches} or kernels_of(original.text)
         kernel = fault.kernel or (known.kernel if known is not None else "")
         results = of_results(fault, kernel, kernels, gpu=plan.gpu)
-        more = (*controls.of_access(fault), *controls.of_front_end(fault), *of_stages(fault, original.text), *results)
-        standard = (*more, *standard)
-    check = plan.oracle.comparison if isinstance(plan.oracle, SameFaultOracle) else None
+        arguments = of_arguments(fault, original.text)
+        more = (*controls.of_access(fault), *of_front_end(fault), *of_stages(fault, original.text))
+        standard = (*more, *arguments, *results, *standard)
+    same = plan.oracle if isinstance(plan.oracle, SameFaultOracle) else None
+    if same is not None and same.causes is not None:
+        standard = (*of_switches(same.causes, original.text), *standard)
+    check = same.comparison if same is not None else None
     if check is not None and plan.gpu:
         standard = controls.standard(plan.gpu, amd=_for_amd(plan))
     setup = plan.pool.setup

@@ -18,6 +18,7 @@ from shrinkray_gpu.runner.inside.static.cause import (
     ASSERTION,
     CONSTANT,
     DESCRIPTOR,
+    ELEMENT,
     EMPTY,
     EXTENT,
     INDICES,
@@ -90,7 +91,8 @@ class LaunchCauses:
         first = self.causes[0]
         if first.overwritten:
             return True
-        if first.kind in GIVEN and ARGUMENT in first.inputs or first.kind in HELD or is_of_grid(first):
+        given = first.kind in (*GIVEN, ELEMENT) and ARGUMENT in first.inputs
+        if given or first.kind in HELD or is_of_grid(first):
             return True
         return first.kind in CONDITIONS and not {ARGUMENT, LOADED}.isdisjoint(first.inputs)
 
@@ -254,7 +256,7 @@ def _other_inputs(cause: Cause, mine: frozenset[str], theirs: frozenset[str]) ->
     if ARGUMENT in mine and ARGUMENT not in theirs:
         if not (CONSTANT in theirs and varies):
             return f"made of {_words(theirs)} instead of {_words(mine)}"
-        if cause.kind in CONDITIONS:
+        if cause.kind in (*CONDITIONS, ELEMENT):
             return "what is passed decides no more"
     return ""
 

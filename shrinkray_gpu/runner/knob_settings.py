@@ -109,6 +109,17 @@ def _zeroed_but(value: str) -> KnobSetting:
     return KnobSetting(f"zeroed-outputs-but={value}", knobs={"zeroed-outputs-but": value})
 
 
+def _argument(name: str, meaning: str) -> KnobKind:
+    """A knob that turns an argument of a launch."""
+
+    def make(value: str) -> KnobSetting:
+        if not value.isidentifier():
+            raise UsageError(f"{name}={value} names no parameter of a kernel: type its name")
+        return KnobSetting(f"{name}={value}", knobs={name: value})
+
+    return KnobKind(f"{name}=PARAMETER", meaning, make)
+
+
 WITHOUT = "SHRINKRAY_GPU_WITHOUT"
 """In the environment: a flag that builds of CUDA C++ leave out."""
 
@@ -139,6 +150,13 @@ KNOWN: Mapping[str, KnobKind] = {
     ),
     "zeroed-outputs-but": KnobKind(
         "zeroed-outputs-but=KERNEL", "the same for all kernels but this one, which runs on that", _zeroed_but
+    ),
+    "usual-type": _argument("usual-type", "the tensor of this parameter of a kernel has float32 or int32"),
+    "other-type": _argument(
+        "other-type", "one of float32 has the type of another tensor of its launch, or float16; one of int32 has int64"
+    ),
+    "other-constant": _argument(
+        "other-constant", "a kernel's constant of this name is half as large, or a switch the other way"
     ),
     "ptxas": _level("ptxas", "0123", "another optimisation level of ptxas"),
     "llvm": _level("llvm", "0", "LLVM without its optimisation passes"),

@@ -24,7 +24,7 @@ from shrinkray_gpu.errors import UsageError
 from shrinkray_gpu.oracle import speech
 from shrinkray_gpu.oracle.comparison_check import ComparisonCheck
 from shrinkray_gpu.oracle.driver_error import OUTSIDE, sticky_code
-from shrinkray_gpu.oracle.fault import FRONT_END, Fault, normalise
+from shrinkray_gpu.oracle.fault import Fault, normalise
 from shrinkray_gpu.oracle.needs import Needs
 from shrinkray_gpu.oracle.oracle import Oracle
 from shrinkray_gpu.oracle.verdict import Verdict, lacks, shows, unclear
@@ -32,9 +32,10 @@ from shrinkray_gpu.reduction.program import Program
 from shrinkray_gpu.runner import knob_settings
 from shrinkray_gpu.runner.inside.compare.comparison import KNOB
 from shrinkray_gpu.runner.inside.gpu_target import gpu_target
+from shrinkray_gpu.runner.inside.knobs.arguments import ARGUMENTS, OTHER_CONSTANT
 from shrinkray_gpu.runner.knob_settings import PLAIN, KnobSetting
 from shrinkray_gpu.runner.run import Run
-from shrinkray_gpu.same_fault.cures import CURES, Cure, Cured, of_patch, refused_line
+from shrinkray_gpu.same_fault.cures import Cure, Cured, of_patch, refused_line
 from shrinkray_gpu.same_fault.patch import patches as patching
 from shrinkray_gpu.same_fault.patch.patches import Patch
 
@@ -132,13 +133,6 @@ def of_check(check: ComparisonCheck | None) -> tuple[Control, ...]:
     if check is None or not check.apart:
         return ()
     return (_by_setting(knob_settings.parse_setting(f"apart={check.apart}")),)
-
-
-def of_front_end(fault: Fault) -> tuple[Control, ...]:
-    """Those for what Triton's front end refuses: the kinds of edit that may mend it, see `cures`."""
-    if fault.phase != "compile" or not FRONT_END.search(fault.klass):
-        return ()
-    return tuple(Control(cure.name, cure=cure) for cure in CURES)
 
 
 def of_compilers(
@@ -255,11 +249,16 @@ def outcome(run: Run, verdict: Verdict, control: Control, reference: Run | None 
 
 def _lame(run: Run, verdict: Verdict, control: Control, reference: Run | None) -> str:
     """Why a run without the fault is no pass either; empty if it is one."""
-    if run.trouble or (not verdict.is_known and not run.timed_out):
+    # Of a load from a tensor that something wrote to now, a rule may not know whether that reached it.
+    known = verdict.is_known or run.timed_out or OTHER_CONSTANT in control.way.knobs
+    if run.trouble or not known:
         return f"its run answers nothing: {run.trouble or verdict.why}"
     if run.timed_out:
         return f"{speech.ending(run)}: slower than the fault, or stuck"
-    if (Fault.of(run) is not None or run.children) and not _ends_like(run, reference):
+    fault = Fault.of(run)
+    # Without what kernels compute a program may well fail in other words of Python's, as the original did.
+    otherwise = RESULTS in control.way.knobs and fault is not None and fault.phase == "python"
+    if (fault is not None or run.children) and not otherwise and not _ends_like(run, reference):
         other = "; ".join(run.children)
         code, _ = sticky_code(run)
         if code:
@@ -385,7 +384,8 @@ class Controls:
             one = self.attempt(control, source)
             if one.outcome is ControlOutcome.FAULTS:
                 return lacks(f"control {control.name} still faults: another cause ({one.why})")
-            if control.cure is not None and one.known and one.outcome is not ControlOutcome.PASSES:
+            edit = control.cure is not None or not control.way.knobs.keys().isdisjoint(ARGUMENTS)
+            if edit and one.known and one.outcome is not ControlOutcome.PASSES:
                 return lacks(f"another cause: {one.why}, which mends the original")
             if KNOB in control.way.knobs and one.known and one.outcome is not ControlOutcome.PASSES:
                 return lacks(f"control {control.name}: {one.why}, where the original passes its check and ends well")

@@ -1,12 +1,13 @@
 """Controls for a fault that may hang on what kernels compute: with zeros in the place of that it vanishes, if so.
 
-zeroed-outputs      for an error of Python's: what kernels write holds zeros. A program that dies without what a kernel
-                    computed has another fault
+zeroed-outputs      for an error of Python's: what kernels write holds zeros. A program that then dies in other words
+                    has lost this fault as well: it hangs on what a kernel computed
 zeroed-outputs-but  the same for a fault of the device: of all kernels but the one that faults
 """
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Collection
 
 from shrinkray_gpu.oracle.fault import Fault
@@ -24,6 +25,12 @@ def of_results(fault: Fault, kernel: str, kernels: Collection[str], *, gpu: bool
     else:
         return ()
     return (Control(way.name, way),)
+
+
+def kernels_of(text: str) -> set[str]:
+    """The kernels that a program defines. Triton's interpreter may run them, and no launch is seen then."""
+    functions = (each for each in ast.walk(ast.parse(text)) if isinstance(each, ast.FunctionDef))
+    return {each.name for each in functions if any("jit" in ast.unparse(one) for one in each.decorator_list)}
 
 
 def inputs_zeroed(kernel: str) -> KnobSetting:

@@ -8,6 +8,7 @@ import itertools
 import re
 from collections.abc import Collection, Iterator
 
+from shrinkray_gpu.runner.inside.knobs.knobs import OPTIONS
 from shrinkray_gpu.start.host_code import HostCode, by_name, is_kernel, names, parameters
 from shrinkray_gpu.start.slicing import HEADS, Slice, Slicer, everything
 
@@ -15,7 +16,7 @@ MARK, HEAD = "  # shrink: keep", "  # shrink: keep-head"
 _MARKS = re.compile(rf"{MARK}(?:-head)?$", re.MULTILINE)
 _OF_SOURCE = ("fn", "signature", "constexprs")
 """The parameters of `ASTSource`, in order."""
-_SIMPLE = (ast.Expr, ast.Assign, ast.AnnAssign, ast.Return)
+SIMPLE = (ast.Expr, ast.Assign, ast.AnnAssign, ast.Return)
 
 
 def function(tree: ast.AST, name: str) -> ast.FunctionDef | None:
@@ -28,7 +29,7 @@ def arguments_named(text: str, kernel: str, wanted: Collection[str], *, grid: bo
     tree = ast.parse(text)
     made = [each.targets for each in HostCode(tree).scope if isinstance(each, ast.Assign)]
     assigned = {each[0].id for each in made if len(each) == 1 and isinstance(each[0], ast.Name)}
-    for statement in (node for node in ast.walk(tree) if isinstance(node, _SIMPLE)):
+    for statement in (node for node in ast.walk(tree) if isinstance(node, SIMPLE)):
         calls = list(launches_of(statement, kernel))
         grids = [call.func.slice for call in calls if grid and isinstance(call.func, ast.Subscript)]
         for value in (*(value for call in calls for value in passed(tree, call, kernel, wanted)), *grids):
@@ -54,15 +55,16 @@ def slice_of(
     grid: bool = False,
     launched: bool = True,
     first: bool = False,
+    chosen: Collection[ast.expr] = (),
 ) -> Slice:
     """What these arguments of a kernel hang on in all its launches, and what the grid does if asked; everything where
-    no launch is seen, or not what it hangs on. `launched`: see HostCode. `first`: see Slicer.behind."""
-    statements = (node for node in ast.walk(tree) if isinstance(node, _SIMPLE))
+    no launch is seen, or not what it hangs on. `launched`: see HostCode. `first`, `chosen`: see Slicer.behind."""
+    statements = (node for node in ast.walk(tree) if isinstance(node, SIMPLE))
     launches = {statement: call for statement in statements for call in launches_of(statement, kernel)}
     values = [value for call in launches.values() for value in passed(tree, call, kernel, wanted)]
     values += [call.func for call in launches.values() if grid]
     code = HostCode(tree, launched=launched)
-    found = Slicer(code).behind(list(launches), values, first=first)
+    found = Slicer(code).behind(list(launches), values, first=first, chosen=chosen)
     return found if launches and not found.is_open else everything(code)
 
 
@@ -122,7 +124,7 @@ def passed(tree: ast.Module, call: ast.Call, kernel: str, wanted: Collection[str
             yield from (told[name] for name in wanted if name in told) if len(told) == len(pairs) > 0 else (table,)
         return
     found = function(tree, kernel)
-    taken = parameters(found) if found is not None else []
+    taken = [*parameters(found), *OPTIONS] if found is not None else []
     yield from (value for name, value in by_name(call, taken) if name in wanted)
     if wanted:
         yield from (each.value for each in call.args if isinstance(each, ast.Starred))

@@ -143,6 +143,7 @@ class StartSearch:
             return in_one_file(replace(as_it_is, told=why), oracle, self.runs, self.say)
 
         found = whole(lambda: self.program.keeping_what_is_refused(as_it_is, oracle, run))
+        found = found or whole(lambda: self.program.keeping_what_is_chosen(as_it_is, oracle, run))
         if found is None and not self.runs.gpu:
             found = whole(lambda: self.program.keeping_what_host_makes(as_it_is, oracle, self.given.cold(), run))
         if found is not None:

@@ -21,9 +21,9 @@ Key: TypeAlias = tuple[Scope | str, str]
 """A name of a scope; an attribute, whosever it is, is of ATTRIBUTE."""
 
 ATTRIBUTE = "."
-_CALLED = ("__call__", "forward")
+CALLED = ("__call__", "forward")
 """What runs where an object is called."""
-_BY_NAME = frozenset({*_CALLED, "__init__", "__new__", "__post_init__", "__repr__", "__str__", "__format__", "__del__"})
+_BY_NAME = frozenset({*CALLED, "__init__", "__new__", "__post_init__", "__repr__", "__str__", "__format__", "__del__"})
 """Methods with a name of Python's that run where they, or their class, are named; or that only a reader needs."""
 _ANYONES = frozenset(
     {*dir(list), *dir(dict), *dir(set), *dir(str), *dir(collections.deque)}
@@ -31,6 +31,10 @@ _ANYONES = frozenset(
     | {"stride", "item", "tolist", "sum", "max", "min", "mean", "copy_", "fill_", "gather", "scatter_", "float", "half"}
 )
 """Methods of containers and tensors that a class of the program may have, too."""
+_NUMBERS = frozenset({"load", "arange", "program_id", "num_programs", "cdiv", "zeros"})
+"""Functions of Triton's language whose results are no pointers."""
+_OWN = frozenset({"range", "min", "max", "abs", "float", "int"})
+"""Functions of Python that kernels call, and that write nothing."""
 _PLACES = (ast.Attribute, ast.Tuple)
 _HARMLESS = frozenset(
     {"print", "synchronize", "manual_seed", "backward", "assert_close", "assert_allclose", "assert_equal"}
@@ -208,7 +212,7 @@ class HostCode:
             return self.functions[name]
         if plain and name not in self._defined:
             return []
-        return [each for called in _CALLED for each in self.functions[called]]
+        return [each for called in CALLED for each in self.functions[called]]
 
     def _made(self, call: ast.Call) -> list[str]:
         """Of which classes the call makes an object."""
@@ -300,7 +304,7 @@ def _written(kernel: ast.FunctionDef) -> set[str]:
         if "store" in name or "atomic" in name:
             found.update(_outside_loads(call if isinstance(call.func, ast.Name) or not call.args else call.args[0]))
             found.update(names(call.func))
-        elif isinstance(call.func, ast.Name):
+        elif isinstance(call.func, ast.Name) and name not in _OWN:
             found.update(name for each in call.args for name in names(each))
     for _ in range(len(kernel.body)):
         more = {
@@ -317,9 +321,13 @@ def _written(kernel: ast.FunctionDef) -> set[str]:
 
 
 def _outside_loads(node: ast.AST) -> Iterator[str]:
-    """Names in an expression of a kernel, but for those of what `tl.load` reads: that is a number, not a pointer."""
-    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "load":
+    """Names in an expression of a kernel that may be pointers: not what `tl.load` reads, a factor, or an index."""
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _NUMBERS:
         return
+    if isinstance(node, ast.BinOp) and not isinstance(node.op, (ast.Add, ast.Sub)):
+        return
+    if isinstance(node, ast.Subscript):
+        node = node.value
     if isinstance(node, (ast.Name, ast.Attribute)):
         yield node.id if isinstance(node, ast.Name) else node.attr
     for each in ast.iter_child_nodes(node):

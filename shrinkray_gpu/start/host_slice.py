@@ -75,7 +75,7 @@ def with_slice_kept(text: str, run: Run) -> str:
     # Where the virtual GPU runs no kernel, what goes wrong does so without what any of them writes.
     interpreted = kernels_ran(run)
     first = next(each for each in run.launches if each.kernel == launch.kernel) is launch
-    launched = interpreted or not run.virtual
+    launched = interpreted or not run.virtual or cause.kind == kinds.UNWRITTEN
     found = slice_of(tree, kernel.name, wanted, grid=grid, launched=launched, first=first)
     again = function(tree, kernel.name)
     branch = _branch(again, cause, again.lineno - kernel.lineno) if again is not None else None

@@ -1,20 +1,30 @@
 """A statement of a kernel that Triton's front end refuses because of what the host computes: a tile that is no power of
 two, a type out of a table, the text of an instruction. Lifted, the kernel has that as a literal, and the computation,
 where the mistake may be, is gone. So both stay: what the statement hangs on in the kernel, and what the host does to
-make it. A compiler that crashes is another matter: there the kernel is what its maintainers want.
+make it. The same holds for the type of a tensor, where the host does not state it. A compiler that crashes is another
+matter: there the kernel is what its maintainers want.
 """
 
 from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from shrinkray_gpu.oracle.fault import FRONT_END, Fault, broken_compile
 from shrinkray_gpu.runner.run import Run
-from shrinkray_gpu.start.argument_slice import arguments_named, function, launches_of, marked, passed, slice_of
+from shrinkray_gpu.start.argument_slice import (
+    SIMPLE,
+    arguments_named,
+    function,
+    launches_of,
+    marked,
+    passed,
+    slice_of,
+)
 from shrinkray_gpu.start.host_code import HostCode, is_kernel, names
 from shrinkray_gpu.start.slicing import Slice, Slicer
+from shrinkray_gpu.start.stated_types import StatedTypes
 
 _PLACE = re.compile(r"\bat (\d+):\d+:[ \t]*\n(?:def (\w+))?")
 """In the kernel, though the front end may be in a helper by then; of a long one the first lines are not quoted."""
@@ -24,27 +34,64 @@ _SAFE = frozenset({"next_power_of_2", "shape", "stride", "size"})
 """What a tile may well be made of, and what a tensor tells."""
 
 
-def with_refused_kept(text: str, run: Run) -> str:
+def with_refused_kept(text: str, run: Run, typed: Collection[str] = ()) -> str:
     """The program's text, with marks at what the host computes and the front end refuses; empty where it refuses
-    something else, or nobody knows."""
+    something else, or nobody knows. `typed`: the kernel's tensors that it refuses for their type."""
     compile, fault = broken_compile(run), Fault.of(run)
     if compile is None or compile.failure is None or fault is None or fault.phase != "compile":
         return ""
     found = _in_kernel(ast.parse(text), compile.kernel, fault, compile.failure.text)
-    if found is None or not found[1]:
+    if found is None:
         return ""
-    _, wanted = found
+    wanted = [*(found[1] if computed(text, compile.kernel, found[1]) else ()), *typed]
+    if not wanted:
+        return ""
     named = arguments_named(text, compile.kernel, wanted)
     tree = ast.parse(named)
     host = slice_of(tree, compile.kernel, wanted)
-    launches = launches_of(tree, compile.kernel)
-    values = [value for call in launches for value in passed(tree, call, compile.kernel, wanted)]
     again = _in_kernel(tree, compile.kernel, fault, compile.failure.text)
-    if again is None or not any(_is_computed(part) for part in (*host.statements, *values)):
+    if again is None:
         return ""
-    within, _ = again
+    within = again[0]
     statements, heads = [*host.statements, *within.statements], [*host.heads, *within.heads]
     return marked(named, Slice(statements, heads, host.calls, [*host.functions, *within.functions]))
+
+
+def not_stated(text: str, run: Run) -> list[str]:
+    """The tensors of the kernel that the refused statement hangs on, and whose type the host states nowhere."""
+    compile, fault = broken_compile(run), Fault.of(run)
+    if compile is None or compile.failure is None or fault is None or not FRONT_END.search(fault.klass):
+        return []
+    tree = ast.parse(text)
+    found = _in_kernel(tree, compile.kernel, fault, compile.failure.text)
+    code = HostCode(tree)
+    types, unknown = StatedTypes(tree, code), []
+    statements = {each: list(launches_of(each, compile.kernel)) for each in code.scope if isinstance(each, SIMPLE)}
+    for name in found[2] if found is not None else ():
+        values = [
+            (value, code.scope[statement])
+            for statement, calls in statements.items()
+            for call in calls
+            for value in passed(tree, call, compile.kernel, [name])
+        ]
+        if values and not all(types.tensor(value, scope) for value, scope in values):
+            unknown.append(name)
+    return unknown
+
+
+def passed_types(run: Run) -> dict[str, str]:
+    """The element types of the tensors that the last launch got, the one that is refused, by parameter."""
+    launches = run.captured["launches"] if run.captured else []
+    given = launches[-1].get("arguments", []) if launches else []
+    return {each["name"]: each["dtype"].removeprefix("torch.") for each in given if each["kind"] == "tensor"}
+
+
+def computed(text: str, kernel: str, wanted: Collection[str], launched: bool = True) -> bool:
+    """Whether the host computes any of these constants or options of a kernel. `launched`: see HostCode."""
+    tree = ast.parse(text)
+    values = [value for call in launches_of(tree, kernel) for value in passed(tree, call, kernel, wanted)]
+    found = slice_of(tree, kernel, wanted, launched=launched)
+    return bool(values) and any(is_computed(part) for part in (*found.statements, *values))
 
 
 def _refused(kernel: ast.FunctionDef, tree: ast.Module, fault: Fault, said: str) -> ast.stmt | None:
@@ -63,9 +110,9 @@ def _refused(kernel: ast.FunctionDef, tree: ast.Module, fault: Fault, said: str)
     return next((each for each in simple if not writing.isdisjoint(names(each))), None)
 
 
-def _in_kernel(tree: ast.Module, name: str, fault: Fault, said: str) -> tuple[Slice, list[str]] | None:
-    """What the refused statement hangs on in a kernel and what that calls, with the statement itself; and those of the
-    kernel's parameters among it that are known when it is compiled. None where nobody knows."""
+def _in_kernel(tree: ast.Module, name: str, fault: Fault, said: str) -> tuple[Slice, list[str], list[str]] | None:
+    """What the refused statement hangs on in a kernel and what that calls, with the statement itself; those of the
+    kernel's parameters among it that are known when it is compiled; and the others. None where nobody knows."""
     kernel = function(tree, name)
     refused = _refused(kernel, tree, fault, said) if kernel is not None else None
     if kernel is None or refused is None:
@@ -76,9 +123,10 @@ def _in_kernel(tree: ast.Module, name: str, fault: Fault, said: str) -> tuple[Sl
     asked = [refused] if not loop else list(_carried(refused, said))
     values = [each for statement in asked for each in ast.iter_child_nodes(statement) if isinstance(each, ast.expr)]
     found = slicer.behind(asked, values)
-    known = [each.arg for each in (*kernel.args.args, *kernel.args.kwonlyargs) if _is_constexpr(each)]
-    wanted = [name for name in slicer.needed(kernel) if name in known]
-    return found._replace(statements=[*found.statements, *asked]), wanted
+    needed, known = slicer.needed(kernel), constants(kernel)
+    given = [name for name in needed if name in known]
+    others = [name for name in needed if name not in known]
+    return found._replace(statements=[*found.statements, *asked]), given, others
 
 
 def _carried(loop: ast.stmt, said: str) -> Iterator[ast.stmt]:
@@ -91,12 +139,20 @@ def _carried(loop: ast.stmt, said: str) -> Iterator[ast.stmt]:
                 yield each
 
 
-def _is_constexpr(parameter: ast.arg) -> bool:
-    return parameter.annotation is not None and "constexpr" in ast.unparse(parameter.annotation)
+def constants(kernel: ast.FunctionDef) -> list[str]:
+    """The parameters of a kernel that are known when it is compiled."""
+    every = (*kernel.args.args, *kernel.args.kwonlyargs)
+    return [each.arg for each in every if each.annotation and "constexpr" in ast.unparse(each.annotation)]
 
 
-def _is_computed(node: ast.AST) -> bool:
+def is_computed(node: ast.AST) -> bool:
     """Whether the host computes something there that may be wrong."""
     if isinstance(node, (ast.Name, ast.Constant)):
         return False
-    return any(isinstance(each, _MADE) and _SAFE.isdisjoint(names(each)) for each in ast.walk(node))
+    parts = (each for each in ast.walk(node) if isinstance(each, _MADE) or _is_looked_up(each))
+    return any(_SAFE.isdisjoint(names(each)) for each in parts)
+
+
+def _is_looked_up(node: ast.AST) -> bool:
+    """Whether it is `TABLE.get(key, otherwise)`."""
+    return isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "get"

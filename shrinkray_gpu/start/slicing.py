@@ -12,6 +12,7 @@ from typing import NamedTuple, TypeAlias
 
 from shrinkray_gpu.start.host_code import (
     ATTRIBUTE,
+    CALLED,
     HostCode,
     Key,
     Scope,
@@ -76,12 +77,22 @@ class Slicer:
         """Of each function, whether each of its calls must stay in its loops."""
         self._launches: frozenset[ast.stmt] = frozenset()
         self._feeds_itself = False
+        self._passed_on: list[ast.FunctionDef] = []
+        """Functions that something else calls."""
         self._waiting: dict[Key, list[tuple[ast.expr, Scope]]] = defaultdict(list)
 
-    def behind(self, launches: Sequence[ast.stmt], values: Collection[ast.expr], *, first: bool = False) -> Slice:
+    def behind(
+        self,
+        launches: Sequence[ast.stmt],
+        values: Collection[ast.expr],
+        *,
+        first: bool = False,
+        chosen: Collection[ast.expr] = (),
+    ) -> Slice:
         """What the values hang on that these statements pass; the statements themselves are left out. `first`: when a
         launch is first reached. Then the loop next around it has not gone round, whatever it runs over. One around
-        that may have, if this one had nothing to run over."""
+        that may have, if this one had nothing to run over. `chosen`: values of the module beside these, as the
+        decorators of a kernel have them; what calls the functions among them passes what it likes."""
         self._launches = frozenset(launches)
         self._whole.update(launches)  # what else they pass may change
         for statement in launches:
@@ -89,6 +100,9 @@ class Slicer:
             for node in ast.walk(statement):
                 if node in values:
                     self._use(node, self._code.scope[statement])
+        for value in chosen:
+            self._use(value, None)
+        self._passed_on = [each for value in chosen for name in names(value) for each in self._code.functions[name]]
         while self._todo:
             need = self._todo.pop(0)
             if isinstance(need, str):
@@ -110,6 +124,7 @@ class Slicer:
         if unseen or any(map(self._is_wrapped, self._reached)):
             return True
         given = {(function, name) for function, call in callees for name, _ in self._code.given(call, function)}
+        given |= {(function, name) for function in self._passed_on for name in parameters(function)}
         needed = {key for key in self._needed if isinstance(key[0], ast.FunctionDef) and key[1] in parameters(key[0])}
         return any(key not in given and not self._code.is_filled(*key) for key in needed)
 
@@ -214,6 +229,9 @@ class Slicer:
         if isinstance(node, ast.Call):
             self._use(node.func, scope)
             self._pass(node, scope)
+            for function in self._code.callees(node):
+                if function.name in CALLED:
+                    self._need_result(function.name)
             return
         if isinstance(getattr(node, "ctx", None), ast.Store):
             pass

@@ -12,6 +12,7 @@ from shrinkray_gpu.lift.other_sizes import with_other_sizes
 from shrinkray_gpu.oracle import Fault, Oracle
 from shrinkray_gpu.oracle.cause_check import LaunchCauses, faulting_launch
 from shrinkray_gpu.oracle.same import SameFaultOracle
+from shrinkray_gpu.runner.inside.knobs.arguments import OTHER_TYPE, USUAL_TYPE
 from shrinkray_gpu.runner.knob_settings import parse_setting
 from shrinkray_gpu.runner.pool import Pool
 from shrinkray_gpu.runner.run import Run
@@ -22,7 +23,8 @@ from shrinkray_gpu.start.capture_runs import Runs
 from shrinkray_gpu.start.given import Say, Start, UserProgram
 from shrinkray_gpu.start.host_slice import made_by_host, with_slice_kept, with_waits
 from shrinkray_gpu.start.one_file import in_one_file
-from shrinkray_gpu.start.refused_slice import with_refused_kept
+from shrinkray_gpu.start.option_slice import with_options_kept
+from shrinkray_gpu.start.refused_slice import not_stated, passed_types, with_refused_kept
 from shrinkray_gpu.start.results_slice import with_inputs_kept, with_results_kept
 
 
@@ -68,12 +70,12 @@ class WholeProgram:
         return replace(whole, program=program, lifted=True, oracle=oracle.keeping(kept))
 
     def keeping_what_kernels_make(self, start: Start, oracle: Oracle, run: Run) -> Start | None:
-        """Where its kernels decide whether a statement of Python's fails: it does not where what they write holds
-        zeros."""
+        """Where its kernels decide whether a statement of Python's fails: it does not, or not in these words, where
+        what they write holds zeros."""
         fault = Fault.of(run)
         if fault is None or fault.phase != "python" or not isinstance(oracle, SameFaultOracle) or oracle.comparison:
             return None
-        if not run.launches or not with_results_kept(start.program.text, run):
+        if not with_results_kept(start.program.text, run):
             return None
         told = "not lifted: what fails hangs on what its kernels compute"
         whole = in_one_file(replace(start, told=told), oracle, self.runs, self.say)
@@ -81,7 +83,9 @@ class WholeProgram:
         shown = run if text == start.program.text else pool.cold(text)
         marked = with_results_kept(text, shown) if oracle.judge(shown).faults else ""
         zeroed = pool.cold(text, way=parse_setting(RESULTS)) if marked else None
-        if zeroed is None or not ends_well(zeroed):
+        if zeroed is None or zeroed.trouble or zeroed.timed_out or oracle.judge(zeroed).faults:
+            return None
+        if not zeroed.turned.get(RESULTS):
             return None
         if not self.runs.shows(oracle, pool.cold(marked)):
             return None
@@ -103,20 +107,45 @@ class WholeProgram:
             return None
         return replace(whole, program=whole.program.with_text(marked), lifted=True)
 
+    def keeping_what_is_chosen(self, start: Start, oracle: Oracle, run: Run) -> Start | None:
+        """Where a launch is out of resources by what that chooses for it."""
+        if not with_options_kept(start.program.text, run):
+            return None
+        told = "not lifted: the host chooses what the launch has no resources for"
+        whole = in_one_file(replace(start, told=told), oracle, self.runs, self.say)
+        marked = with_options_kept(whole.program.text, run)
+        if not marked or not self.runs.shows(oracle, self.given.cold().cold(marked)):
+            return None
+        return replace(whole, program=whole.program.with_text(marked), lifted=True)
+
     def keeping_what_is_refused(self, start: Start, oracle: Oracle, run: Run) -> Start | None:
         """Where Triton's front end refuses what that computes for a kernel of its own. What is only
         compiled is asked with other numbers first: refused alike, it does not hang on these."""
-        if not with_refused_kept(start.program.text, run):
+        typed = self._refused_for_type(start.program.text, oracle, run)
+        if not with_refused_kept(start.program.text, run, typed):
             return None
-        other = with_other_sizes(run)
+        other = with_other_sizes(run) if not typed else None
         if other is not None and self.runs.shows(oracle, self.given.alone.cold().cold(other)):
             return None
         told = "not lifted: what the compiler refuses hangs on what the host computes"
         whole = in_one_file(replace(start, told=told), oracle, self.runs, self.say)
-        marked = with_refused_kept(whole.program.text, run)
+        marked = with_refused_kept(whole.program.text, run, typed)
         if not marked or not self.runs.shows(oracle, self.given.cold().cold(marked)):
             return None
         return replace(whole, program=whole.program.with_text(marked), lifted=True)
+
+    def _refused_for_type(self, text: str, oracle: Oracle, run: Run) -> list[str]:
+        """The kernel's tensors whose type the host does not state, and of another type the kernel compiles."""
+        types, pool, found = passed_types(run), self.given.cold(), []
+        for name in not_stated(text, run):
+            knob = OTHER_TYPE if types.get(name) in ("float32", "int32") else USUAL_TYPE
+            if name not in types:
+                continue
+            other = pool.cold(text, way=parse_setting(f"{knob}={name}"))
+            known = not (other.trouble or other.timed_out) and other.turned.get(knob)
+            if known and not oracle.judge(other).faults:
+                found.append(name)
+        return found
 
 
 def ends_well(run: Run) -> bool:

@@ -131,6 +131,75 @@ print(total.item())
 '''
 
 
+TYPES = '''\
+"""Sums of rows, kept in a tensor of the rows' type."""
+
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def add_rows(rows, sums, weights, n, BLOCK: tl.constexpr):
+    column = tl.arange(0, BLOCK)
+    total = tl.load(sums + column)
+    for row in range(n):
+        total = total + tl.load(rows + row * BLOCK + column) * tl.load(weights + row)
+    tl.store(sums + column, total)
+
+
+class Sums:
+    def __init__(self):
+        self.kept = None
+
+    def of(self, like):
+        if self.kept is None:
+            self.kept = like.new_zeros(like.shape[1])
+        return self.kept
+
+
+rows = torch.ones(6, 16, device="cuda", dtype=torch.float16)
+sums = Sums()
+for _ in range(2):
+    add_rows[(1,)](rows, sums.of(rows), torch.ones(6, device="cuda"), 6, BLOCK=16)
+print(sums.kept.sum().item())
+'''
+TUNED = '''\
+"""Products of tiles: the rows of a tile and its stages come from a table, by the bits of an element."""
+
+import torch
+import triton
+import triton.language as tl
+
+TUNED = {16: (32, 2), 8: (64, 2)}
+
+
+def tile_for(dtype):
+    return TUNED.get(dtype.itemsize, (256, 5))
+
+
+@triton.jit
+def products(x, out, steps, ROWS: tl.constexpr, WIDTH: tl.constexpr):
+    row, column = tl.arange(0, ROWS), tl.arange(0, WIDTH)
+    weights = tl.full([16, WIDTH], 1.0, tl.float16)
+    acc = tl.zeros([16, ROWS], tl.float32)
+    for step in range(steps):
+        tile = tl.load(x + (step + row)[None, :] * WIDTH + column[:, None])
+        acc += tl.dot(weights, tile)
+    tl.store(out + row, tl.sum(acc, axis=0))
+
+
+def run(x):
+    rows, stages = tile_for(x.dtype)
+    out = torch.zeros(rows, device="cuda")
+    products[(1,)](x, out, 9, ROWS=rows, WIDTH=x.shape[1], num_stages=stages)
+    return out
+
+
+print(run(torch.zeros(300, 128, device="cuda", dtype=torch.float16)).sum().item())
+'''
+
+
 SHORT = only("decorations", "statements", "constants")
 """Ends by itself: by a clock, what a busy machine asks of the guards is little."""
 
@@ -154,6 +223,14 @@ SHORT = only("decorations", "statements", "constants")
             "        torch.cuda.synchronize()\n        self.host.fill_(chunks)\n",
             id="pinned",
         ),
+        pytest.param(
+            TYPES,
+            "compile:re-assigned to",
+            "like.new_zeros(like.shape[1])",
+            "torch.zeros(like.shape[1], device=like.device)",
+            id="type",
+        ),
+        pytest.param(TUNED, "out of resource", "dtype.itemsize", "dtype.itemsize * 8", id="table"),
         pytest.param(
             BATCHES, "static:bounds", "yield first, first + size", "yield first, min(first + size, rows)", id="batches"
         ),

@@ -140,6 +140,11 @@ def test_where_what_makes_them_is_kept_an_assertion_compares_the_same_values() -
         (RACE, replace(RACE, detail=""), "race of another sort instead of update"),
         (RACE, replace(RACE, parameters=()), "the address hangs on fewer values that are passed"),
         (HINT, replace(HINT, kind=cause.ELEMENT, operation=""), "address between two elements instead of untrue hint"),
+        (
+            replace(HINT, kind=cause.ELEMENT, inputs=("argument", "range")),
+            replace(HINT, kind=cause.ELEMENT, inputs=("constant", "range")),
+            "what is passed decides no more",
+        ),
         (HINT, replace(HINT, operation="pointer"), "pointer instead of integer"),
         (HINT, replace(HINT, inputs=("constant",)), "made of constant instead of argument and program"),
         (LATE, replace(LATE, overwritten=""), "also with what was copied from pinned memory at first"),

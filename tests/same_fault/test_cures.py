@@ -12,6 +12,7 @@ from shrinkray_gpu.oracle.verdict import Answer
 from shrinkray_gpu.runner.knob_settings import KnobSetting
 from shrinkray_gpu.runner.run import Compilation, Failure, Launch, Run
 from shrinkray_gpu.same_fault import controls
+from shrinkray_gpu.same_fault.argument_controls import of_front_end
 from shrinkray_gpu.same_fault.controls import ControlOutcome, Controls
 from shrinkray_gpu.same_fault.cures import CURES, MOST, refused_line
 
@@ -109,7 +110,7 @@ def guard(text: str, healthy: str) -> controls.Verdict:
         return HEALTHY if healthy in source else REFUSED
 
     oracle = spec.parse("compile:invalid operands", folder=Path()).calibrate(REFUSED)
-    [cast, *_] = controls.of_front_end(Fault("compile", "CompilationError"))
+    [cast, *_] = of_front_end(Fault("compile", "CompilationError"))
     return Controls(run, oracle, reference=REFUSED).guard(text, [cast])
 
 
@@ -121,12 +122,12 @@ def test_a_step_that_the_edit_mends_stands_and_any_other_is_another_cause() -> N
 
 
 def test_only_errors_of_the_front_end_have_cures() -> None:
-    assert controls.of_front_end(Fault("compile", "SIGABRT")) == ()
-    assert controls.of_front_end(Fault("device", "an illegal memory access was encountered", code=700)) == ()
+    assert of_front_end(Fault("compile", "SIGABRT")) == ()
+    assert of_front_end(Fault("device", "an illegal memory access was encountered", code=700)) == ()
 
 
 def test_a_program_that_nothing_mends_has_no_such_control() -> None:
-    [cast, *_] = controls.of_front_end(Fault("compile", "CompilationError"))
+    [cast, *_] = of_front_end(Fault("compile", "CompilationError"))
     oracle = spec.parse("compile:invalid operands", folder=Path()).calibrate(REFUSED)
     tried = Controls(lambda text, way: REFUSED, oracle, reference=REFUSED).attempt(cast, "p + x.to(tl.float32)\n")
     assert tried.outcome is ControlOutcome.NOT_APPLICABLE and tried.known
@@ -141,7 +142,7 @@ def test_what_mended_the_step_before_is_tried_first_and_costs_one_run() -> None:
         return HEALTHY if "p + x\n" in source else REFUSED
 
     oracle = spec.parse("compile:invalid operands", folder=Path()).calibrate(REFUSED)
-    [cast, *_] = controls.of_front_end(Fault("compile", "CompilationError"))
+    [cast, *_] = of_front_end(Fault("compile", "CompilationError"))
     guard = Controls(run, oracle, reference=REFUSED)
     others = "".join(f"y{number}.to(tl.float16)\n" for number in range(4))
     assert guard.attempt(cast, "p + x.to(tl.float32)\n" + others).outcome is ControlOutcome.PASSES

@@ -9,7 +9,7 @@ from shrinkray_gpu.oracle.fault import Fault
 from shrinkray_gpu.runner.knob_settings import KnobSetting
 from shrinkray_gpu.runner.run import Failure, Launch, Run
 from shrinkray_gpu.same_fault.controls import ControlOutcome, Controls
-from shrinkray_gpu.same_fault.result_controls import of_results
+from shrinkray_gpu.same_fault.result_controls import kernels_of, of_results
 
 PYTHON = Fault("python", "IndexError", "list index out of range")
 DEVICE = Fault("device", "an illegal memory access was encountered", code=700)
@@ -24,12 +24,17 @@ def test_each_fault_has_its_own() -> None:
         assert of_results(DEVICE, kernel, kernels, gpu=gpu) == ()
 
 
+def test_kernels_that_the_interpreter_runs_are_known_by_the_text() -> None:
+    assert kernels_of("@triton.jit\ndef pick(x):\n    pass\n\n@cache\ndef host():\n    pass\n") == {"pick"}
+
+
 def test_a_candidate_that_needs_no_kernel_for_its_error_has_another_one() -> None:
     [control] = of_results(PYTHON, "", {"pick"}, gpu=False)
     launch = (Launch("pick", "", (1,)),)
     died = Run("cold", 1, failure=Failure("IndexError", "list index out of range"), launches=launch)
     ways = {"plain": died, "kernel": Run("cold", 0, turned={"zeroed-outputs": 1}), "no kernel": died}
     ways["no launch"] = Run("cold", 0, turned={"zeroed-outputs": 0})
+    ways["otherwise"] = Run("cold", 1, failure=Failure("ValueError", "no index"), turned={"zeroed-outputs": 1})
 
     def run(text: str, way: KnobSetting) -> Run:
         return ways[text]
@@ -37,5 +42,6 @@ def test_a_candidate_that_needs_no_kernel_for_its_error_has_another_one() -> Non
     controls = Controls(run, parse("exception:IndexError", folder=Path()), reference=died)
     assert controls.attempt(control, "kernel").outcome is ControlOutcome.PASSES
     assert controls.guard("kernel", [control]).faults
+    assert controls.attempt(control, "otherwise").outcome is ControlOutcome.PASSES
     assert not controls.guard("no kernel", [control]).faults
     assert not controls.guard("no launch", [control]).faults

@@ -6,7 +6,7 @@ import pytest
 
 from shrinkray_gpu.runner.run import Compilation, Failure, Run
 from shrinkray_gpu.start.argument_slice import HEAD, MARK
-from shrinkray_gpu.start.refused_slice import with_refused_kept
+from shrinkray_gpu.start.refused_slice import not_stated, with_refused_kept
 
 PROGRAM = """\
 KINDS = {"sum": tl.float32, "count": tl.int32}
@@ -77,6 +77,19 @@ def test_the_statement_and_what_makes_its_operands_stay(run: Run, kept: list[str
     lines = [line.strip() for line in marked.splitlines()]
     assert [each.removesuffix(HEAD) for each in lines if each.endswith(HEAD)] == heads
     assert [each.removesuffix(MARK) for each in lines if each.endswith(MARK)] == kept
+
+
+def test_so_does_what_makes_a_tensor_that_is_refused_for_its_type() -> None:
+    program = PROGRAM.replace("KINDS[kind]", "tl.float32")
+    program = program.replace("    unused =", "    like = x.new_zeros(4)\n    unused =")
+    program = program.replace("](x, x,", "](like, x,")
+    run = refused(5, CARRIED)
+    assert with_refused_kept(program.replace("block_of(x.shape[1])", "64"), run) == ""
+    assert not_stated(program, run) == ["x"]
+    assert not_stated(program.replace("x.new_zeros(4)", "torch.zeros(4)"), run) == []
+    marked = with_refused_kept(program, run, ["x"])
+    assert f"like = x.new_zeros(4){MARK}" in marked and f"acc = step(acc, v, KIND){MARK}" in marked
+    assert f"block = 16{MARK}" not in marked
 
 
 def test_of_a_long_kernel_the_first_lines_are_not_quoted() -> None:

@@ -52,6 +52,25 @@ OBJECTS = """
         x = layer(x, 2)  # in
     """
 
+CALLED_OBJECT = """
+    class Plans:
+        def __init__(self):
+            self.kept = {}  # in
+
+        def __call__(self, width):
+            key = (width,)  # in
+            if key not in self.kept:  # head
+                self.kept[key] = width * 2  # in
+            return self.kept[key]  # in
+
+        def other(self):
+            return 3
+
+    plans = Plans()  # in
+    block = plans(16)  # in
+    kernel[(1,)](block)
+    """
+
 FIELDS = """
     class Router:
         def __init__(self, experts, top_k, name):
@@ -294,3 +313,20 @@ def test_a_long_chain_is_followed() -> None:
     launch = tree.body[-1]
     assert isinstance(launch, ast.Expr) and isinstance(launch.value, ast.Call)
     assert len(Slicer(HostCode(tree)).behind([launch], launch.value.args).statements) == 3000
+
+
+@pytest.mark.parametrize(
+    ("body", "written"),
+    [
+        ("tl.store(x + tl.program_id(0) * n + tl.arange(0, B), 0.0)", {"x"}),
+        ("at = x + n * B\n    tl.store(at, tl.load(y + n))", {"x"}),
+        ("for i in range(0, n, B):\n        y += i\n        tl.store(y[:, None] + x // n, 0.0)", {"y"}),
+        ("helper(x, n)", {"x", "n"}),
+        ("tl.atomic_add(y + tl.load(x), 1)", {"y"}),
+    ],
+)
+def test_a_kernel_writes_through_what_may_be_a_pointer(body: str, written: set[str]) -> None:
+    kernel = f"@triton.jit\ndef kernel(x, y, n, B: tl.constexpr):\n    {body}\n"
+    tree = ast.parse(f"{kernel}x, y, n, b = 1, 2, 3, 4\nkernel[(1,)](x, y, n, B=b)\n")
+    code, launch = HostCode(tree), tree.body[-1]
+    assert {name for (_, name), found in code.definitions.items() if launch in found} == written

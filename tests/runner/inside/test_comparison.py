@@ -207,6 +207,16 @@ def test_a_draw_less_changes_no_other(tmp_path: Path) -> None:
     assert moved(tmp_path, "x = torch", "torch.randn(12)\nx = torch").startswith("the actual values are others")
 
 
+def test_what_is_drawn_after_the_same_seed_is_the_same(tmp_path: Path) -> None:
+    """Of two models that are made alike, one is what the other is held against."""
+    drawn = "{}\none = torch.randn(12)\n{}\nassert torch.equal(one, torch.randn(12))"
+    seed = "torch.manual_seed({})"
+    assert checked(tmp_path, drawn.format(seed.format(3), seed.format(3)))["exit"] == 0
+    for again in ("", seed.format(4)):
+        assert checked(tmp_path, drawn.format(seed.format(3), again))["exit"] == 1
+    assert moved(tmp_path, "x = torch", "torch.manual_seed(3)\nx = torch") == ""
+
+
 def test_a_case_draws_the_same_without_those_before_it(tmp_path: Path) -> None:
     by_numpy = "import numpy\nnumpy.testing.assert_allclose(actual, x * 2)"
     for passes in ("assert torch.allclose(actual, x * 2)", by_numpy):

@@ -348,6 +348,55 @@ def test_what_kernels_would_write_holds_zeros(pool: Pool, way: str, printed: str
     assert list(zeroed.turned.values()) == [turned]
 
 
+def test_so_does_what_the_interpreter_would_store(tmp_path: Path) -> None:
+    pool = make(tmp_path, arch=None, mode="cold")
+    text = "import os\nos.environ['TRITON_INTERPRET'] = '1'\n" + CHAIN.replace(', device="cuda"', "")
+    plain, zeroed = both(pool, text, "zeroed-outputs")
+    pool.close()
+    assert (plain.stdout, zeroed.stdout) == ("7 8\n", "0 0\n"), zeroed.stderr
+    assert zeroed.turned == {"zeroed-outputs": 2}
+
+
+# One argument of a launch.
+
+TYPED = (
+    HEAD
+    + """
+
+@triton.jit
+def kernel(x, y, SAVE: tl.constexpr, BLOCK: tl.constexpr):
+    if SAVE:
+        tl.store(y + tl.arange(0, BLOCK), tl.load(x))
+
+
+half = torch.zeros(8, dtype=torch.float16, device="cuda")
+kernel[(1,)](half, torch.zeros(8, device="cuda"), SAVE=False, BLOCK=8)
+"""
+)
+
+
+@pytest.mark.parametrize(
+    ("way", "found", "counted"),
+    [
+        ("usual-type=x", "%x: !tt.ptr<f32>", 1),
+        ("other-type=y", "%y: !tt.ptr<f16>", 1),
+        ("other-type=x", "%x: !tt.ptr<f16>", 0),
+        ("usual-type=gone", "%x: !tt.ptr<f16>", 0),
+        ("other-constant=SAVE", "tt.make_range {end = 8", 1),
+    ],
+)
+def test_one_argument_is_another(pool: Pool, way: str, found: str, counted: int) -> None:
+    [knob] = parse_setting(way).knobs
+    turned = pool.run(TYPED, wants=("ttir",), way=parse_setting(way))
+    assert turned.turned == {knob: counted}, turned.stderr
+    assert found in turned.compiles[-1].ir["ttir"]
+
+
+def test_a_number_is_half_as_large(pool: Pool) -> None:
+    turned = pool.run(TYPED.replace("=False", "=True"), wants=("ttir",), way=parse_setting("other-constant=BLOCK"))
+    assert "tt.make_range {end = 4" in turned.compiles[-1].ir["ttir"] and turned.turned == {"other-constant": 1}
+
+
 # Waiting for the device.
 
 

@@ -164,6 +164,15 @@ class CheckObserver:
             for name in tolerance.TORCH:
                 self._patches.wrap(owner, name, self._tolerates)
         self._patches.on_import("torch.testing", self._testing)
+        self._patches.wrap(torch, "manual_seed", self._seeded)
+
+    def _seeded(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        def manual_seed(seed: Any) -> Any:
+            if self.provenance is not None:
+                self.provenance.seeded(seed)
+            return original(seed)
+
+        return manual_seed
 
     def _numpy(self, numpy: Any) -> None:
         numpy.random.seed(SEED)

@@ -101,6 +101,9 @@ class Provenance:
         """Tensors whose values Python or NumPy got, the last `MOST` of those that come from a launch."""
         self._drawn: Counter[str] = Counter()
         """How often each was drawn, or made, so far; see `anew`."""
+        self._seeds: Dict[Any, int] = {}
+        """Numbers of the seeds that the program set. The first is 0, and so is none, unless something was drawn."""
+        self._series = 0
         self._before: Any = None
         """The one whose values they got before."""
         self._origins: Dict[int, _Origin] = {}
@@ -212,11 +215,21 @@ class Provenance:
         shapes = [tuple(each.shape) if isinstance(each, self.torch.Tensor) else each for each in args]
         key = "%s %r" % (name, shapes)
         self._drawn[key] += 1
-        seed = zlib.crc32(("%s %d" % (key, self._drawn[key])).encode())
+        series = " of %d" % self._series if self._series else ""
+        seed = zlib.crc32(("%s %d%s" % (key, self._drawn[key], series)).encode())
         self.torch.default_generator.manual_seed(seed)
         if self.torch.cuda.is_initialized():
             for generator in self.torch.cuda.default_generators:
                 generator.manual_seed(seed)
+
+    def seeded(self, seed: Any) -> None:
+        """The program set this seed: two models that it makes with one seed are alike."""
+        drawn = [key for key in self._drawn if not key.startswith("made ")]
+        if drawn:
+            self._seeds.setdefault(None, 0)
+        self._series = self._seeds.setdefault(seed, len(self._seeds))
+        for key in drawn:
+            del self._drawn[key]
 
     def _operation(self, name: str, args: Any, kwargs: Any, out: Any) -> None:
         inputs = list(self._tensors((args, kwargs)))

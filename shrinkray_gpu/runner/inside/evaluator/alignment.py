@@ -235,4 +235,5 @@ def _cause(launch: LaunchedKernel, found: _Misaligned) -> Cause:
         place=place,
         at=at_,
         sentence="%s; the %s at %s takes %d bytes at byte %d" % (what, family(op), at_, found.width, found.offset),
+        parameters=tuple(sorted({step.name.lstrip("%") for step in steps if step.kind == kinds.ARGUMENT})),
     )

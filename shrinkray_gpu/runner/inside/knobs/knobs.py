@@ -11,6 +11,7 @@
     serial                                  the device is waited for before and after each launch
     zeroed-outputs zeroed-outputs-but       a kernel is compiled, and zeros are put where it would have written: any
                                             one, or any but one
+    usual-type other-type other-constant    one argument of a launch is another (`arguments`)
     zeroed-shared                           kernels of CUDA C++ are compiled with a beginning of ours (`zeroing`)
     interpreter                             turned by the environment; only the interpreted launches are counted here
 
@@ -37,7 +38,7 @@ from ..launches import kernelkey
 from ..process import device, environment
 from ..process.patches import Patches
 from ..static.touched_arguments import touched_arguments
-from . import overflow, passes
+from . import arguments, overflow, passes, zeroed_stores
 
 OPTIONS = ("num_stages", "num_warps", "num_ctas", "maxnreg", "waves_per_eu", "matrix_instr_nonkdim", "kpack")
 NO_BUFFER_OPS = "no-buffer-ops"
@@ -81,7 +82,7 @@ class TurnedKnobs:
         self._environment()
         log.listeners.append(self)
         self.patches.on_import("triton", self._install)  # the watch asked first: its wrappers are inside of ours
-        if "interpreter" in self.knobs:
+        if "interpreter" in self.knobs or ZEROED_OUTPUTS in self.knobs:
             self.patches.on_import("triton.runtime.interpreter", self._door_of_interpreter)
         if zeroing.KNOB in self.knobs:
             zeroing.turn()
@@ -245,6 +246,8 @@ class TurnedKnobs:
                 self.witness.cover((args, kwargs))
             if self.compiling:
                 self._set_aside(fn)
+            args, kwargs, found = arguments.turned(getattr(fn, "arg_names", ()), args, kwargs, self.knobs)
+            self.launched.update(found)
             for name, value in self.options.items():
                 # An option of the launch may be a parameter of the kernel, too: both follow.
                 if kwargs.get(name) is not None and kwargs[name] != value:
@@ -281,10 +284,12 @@ class TurnedKnobs:
     def _door_of_interpreter(self, interpreter: Any) -> None:
         if hasattr(interpreter, "GridExecutor"):
             self.patches.wrap(interpreter.GridExecutor, "__call__", self._interpreted)
+        for owner, name, zeroed in zeroed_stores.patches(interpreter) if ZEROED_OUTPUTS in self.knobs else ():
+            self.patches.wrap(owner, name, zeroed)
 
     def _interpreted(self, original: Callable[..., Any]) -> Callable[..., Any]:
         def call(grid: Any, *args: Any, **kwargs: Any) -> Any:
-            self.launched["interpreter"] += 1
+            self.launched.update(("interpreter", ZEROED_OUTPUTS))
             return original(grid, *args, **kwargs)
 
         return call

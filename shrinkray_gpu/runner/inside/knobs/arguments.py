@@ -1,0 +1,55 @@
+"""Knobs that turn one argument of a launch, by its parameter's name:
+
+    usual-type=NAME         a tensor has elements of float32 or int32
+    other-type=NAME         one of float32 has the floating type of another tensor of the launch, or float16; one of
+                            int32 has int64
+    other-constant=NAME     a constant is another: a switch the other way, a number half as large
+
+The types go one way by either knob, so that launches before the one at fault stay as they were. What a kernel would
+have written to a tensor of another type is lost: it is a copy.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Any, Dict, Iterable, Mapping, Sequence, Tuple
+
+USUAL_TYPE, OTHER_TYPE, OTHER_CONSTANT = "usual-type", "other-type", "other-constant"
+ARGUMENTS = (USUAL_TYPE, OTHER_TYPE, OTHER_CONSTANT)
+
+
+def turned(
+    names: Sequence[str], args: Tuple[Any, ...], kwargs: Mapping[str, Any], knobs: Mapping[str, str]
+) -> Tuple[Tuple[Any, ...], Dict[str, Any], Tuple[str, ...]]:
+    """The arguments of a launch with these knobs turned, and which of them found something. `names`: the kernel's
+    parameters, in order."""
+    given, found = {**dict(zip(names, args)), **kwargs}, []
+    changed: Dict[str, Any] = {}
+    for knob in ARGUMENTS:
+        name = knobs.get(knob, "")
+        if name in names and name in given:
+            value = given[name]
+            other = _other_constant(value) if knob == OTHER_CONSTANT else _of_type(knob, value, given.values())
+            if other is not value:
+                changed[name] = other
+                found.append(knob)
+    placed = tuple(changed.get(name, value) for name, value in zip(names, args)) + args[len(names) :]
+    return placed, {name: changed.get(name, value) for name, value in kwargs.items()}, tuple(found)
+
+
+def _of_type(knob: str, value: Any, beside: Iterable[Any]) -> Any:
+    torch: Any = sys.modules.get("torch")
+    if torch is None or not isinstance(value, torch.Tensor):
+        return value
+    tensors = (each for each in beside if isinstance(each, torch.Tensor) and each.dtype.is_floating_point)
+    others = (each.dtype for each in tensors if each.dtype != torch.float32)
+    usual = torch.float32 if value.dtype.is_floating_point else torch.int32 if value.dtype == torch.int64 else None
+    other = {torch.float32: next(others, torch.float16), torch.int32: torch.int64}.get(value.dtype)
+    wanted = usual if knob == USUAL_TYPE else other
+    return value if wanted in (None, value.dtype) else value.to(wanted)
+
+
+def _other_constant(value: Any) -> Any:
+    if isinstance(value, bool):
+        return not value
+    return value // 2 if isinstance(value, int) and value > 1 else value
