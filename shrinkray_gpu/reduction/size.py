@@ -150,6 +150,8 @@ _TELLING = frozenset({"(", "=", "+=", "-="})
 """Words of which the one before says what is called or assigned."""
 _GOES_ON = frozenset("(,.=[{+-*/%&|^@<>~!")
 """The words before a name that begins no statement end like that."""
+_DIVIDES = frozenset({"/", "//", "%", "/=", "//=", "%="})
+_ZERO = re.compile(r"0[0_]*(?:\.0*)?|\.0+")
 _DEEPER = {"(": 1, "[": 1, "{": 1, ")": -1, "]": -1, "}": -1}
 
 
@@ -161,6 +163,7 @@ class Lack(enum.Enum):
     OTHER = "tl.load without other="
     VALUES = "a tensor that starts uninitialised (torch.empty and its like)"
     ELEMENTS = "a tensor without elements"
+    DIVISOR = "a division by a literal zero"
 
 
 class Exposure(NamedTuple):
@@ -229,7 +232,8 @@ def _owners(imported: Mapping[str, str]) -> frozenset[str]:
 def _part_exposure(words: Sequence[str], text: str) -> PartExposure:
     """What may be undefined: two points for a load or store through a computed pointer without mask, one for a masked
     load whose other lanes hold anything (no `other=`), one for a tensor that starts with what the memory held, one for
-    a tensor made without elements: its pointer is null, and a kernel that only a mask keeps off it is a poor repro.
+    a tensor made without elements: its pointer is null, and a kernel that only a mask keeps off it is a poor repro. Two
+    for a division by a literal zero: what comes of it is anything, and shows any fault that hangs on a value.
 
     Methods of descriptors are not counted, the hardware clips these; nor is a load of a bare pointer parameter (but a
     helper's, which may be handed any), or of that plus zeros, nor the memory that
@@ -243,6 +247,8 @@ def _part_exposure(words: Sequence[str], text: str) -> PartExposure:
     function = ""
     for at, (word, after) in enumerate(zip(words, words[1:])):
         if after not in _TELLING:
+            if word in _DIVIDES and _ZERO.fullmatch(after) and words[at - 1][-1] not in "'\"":
+                sure.append((at, Lack.DIVISOR, 2))
             continue
         before = words[at - 1] if at else ""
         if after != "(":

@@ -48,6 +48,7 @@ def test_places_are_told_with_their_lines() -> None:
     uninitialised = "a tensor that starts uninitialised (torch.empty and its like) at line 9"
     assert places(PARTLY) == ["tl.load without other= at line 6", uninitialised]
     assert places(GUARDED.replace("zeros(16)", "zeros(0)")) == ["a tensor without elements at line 9"]
+    assert places(GUARDED.replace("q + i, x", "q + i, x / 0.0")) == ["a division by a literal zero at line 7"]
 
 
 def test_comments_and_long_strings_above_do_not_shift_the_line() -> None:

@@ -46,7 +46,21 @@ def test_other_ways_leave_this_fault_as_it_is(pool: Pool, way: str) -> None:
     assert run.turned == ({} if way == "exact-allocation" else {way.partition("=")[0]: int(way != "serial")})
 
 
-OVERFLOW = Path(__file__).parents[2] / "benchmarks/programs/embedding_cache_overflow/smallest.py"
+OVERFLOW = """\
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def f(x, slots):
+    tl.store(x, tl.load(x + tl.load(slots) * 1024))
+
+
+slots = torch.tensor([{slot}], dtype=torch.int32, device="cuda")
+f[(1,)](torch.zeros({size}, dtype=torch.int8, device="cuda"), slots)
+torch.cuda.synchronize()
+"""
 
 
 @pytest.mark.parametrize(
@@ -56,7 +70,7 @@ OVERFLOW = Path(__file__).parents[2] / "benchmarks/programs/embedding_cache_over
 def test_an_offset_that_overflowed_is_told_from_one_beyond_its_tensor(
     pool: Pool, size: str, slot: str, codes: set[int], overflows: int, outside: int
 ) -> None:
-    source = OVERFLOW.read_text().replace("2**31 + 1", size).replace("2**21", slot)
+    source = OVERFLOW.format(size=size, slot=slot)
     plain, turned = pool.run(source), pool.run(source, way=parse_setting("int64"))
     assert plain.driver_error in OUTSIDE and turned.driver_error in codes, turned.stderr
     assert turned.turned == {"int64": overflows, "outside": outside}
@@ -64,7 +78,7 @@ def test_an_offset_that_overflowed_is_told_from_one_beyond_its_tensor(
 
 def test_an_access_into_memory_that_is_mapped_beyond_its_tensor_is_told(pool: Pool) -> None:
     """15 MB beyond a tensor of 2 GB, as a reduction had it: the control itself ended well."""
-    source = OVERFLOW.read_text().replace("2**31 + 1", "2**31 - 15 * 2**20")
+    source = OVERFLOW.format(size="2**31 - 15 * 2**20", slot="2**21")
     beside = source.replace("f[(1,)](", 'beside = torch.zeros(2**26, device="cuda")\nf[(1,)](')
     for text in (source, beside):
         assert pool.run(text, way=parse_setting("int64")).turned == {"int64": 1, "outside": 1}

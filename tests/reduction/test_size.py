@@ -80,6 +80,13 @@ def test_dropping_a_guard_is_growth() -> None:
     assert measure("x = tl.load(p + i)") > measure("x = tl.load(p + i, mask=i < n, other=0.0)")
 
 
+@pytest.mark.parametrize("divisor", ["0", "0.0", "0.", ".0", "00"])
+def test_a_division_by_a_literal_zero_is_growth(divisor: str) -> None:
+    """An H100 saw `(tl.zeros([4], tl.float32) / 0.0).to(tl.int32)` fail the assertion that a level was in range."""
+    assert guards("x = (a - b) / n") < guards(f"x = (a - b) / {divisor}") == guards(f"x %= {divisor}")
+    assert guards(f"x = a / 1{divisor}") == guards(f"'%d' % {divisor}") == guards(f"a * {divisor}") == 0
+
+
 def test_what_needs_no_guard_has_no_level() -> None:
     assert guards("x = tl.load(seed_ptr)") == 0
     assert guards("x = descriptor.load([i, j])") == 0
