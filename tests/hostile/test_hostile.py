@@ -213,8 +213,9 @@ def test_a_fork_server_that_is_killed_is_started_once_more(tmp_path: Path) -> No
     with closing(pool_in(tmp_path, "fork", "word")) as pool:
         server = int(pool.run("import os; print(os.getppid())").stdout)
         os.kill(server, signal.SIGKILL)
-        run = pool.run("import os; print(os.getppid())")
-        assert (run.trouble, run.exit) == ("", 0) and int(run.stdout) != server
+        runs = [pool.run("import os; print(os.getppid())") for _ in range(6)]
+        assert {(run.trouble, run.exit) for run in runs} == {("", 0)}
+        assert int(runs[-1].stdout) != server  # a lane that it had forked may answer once more
 
 
 KILLED_TOOL = """
