@@ -16,9 +16,12 @@ PARTS = (landlock.WRITES, landlock.TCP, landlock.SIGNALS, signal_filter.PART, pr
 """All that it may have, in the order in which they are told."""
 
 
-def can_have_private_memory(setup: Dict[str, Any]) -> bool:
-    """Whether `hold` will be able to, asked once for many processes: by a fork, in one that has a single thread."""
+def prepare(setup: Dict[str, Any]) -> bool:
+    """Do once, in a process that has a single thread, what serves all that it forks or becomes. Returns whether `hold`
+    can give them shared memory of their own."""
     landlock.always()  # which all that is forked will know
+    if landlock.WRITES not in setup["left_open"]:
+        kernel_settings.protect(setup["writable"])
     seen = [setup["scratch"], *setup["writable"], *setup["own"], setup["cwd"], sys.prefix, sys.base_prefix]
     return private_memory.PART not in setup["left_open"] and private_memory.possible(seen)
 
@@ -27,7 +30,7 @@ def hold(setup: Dict[str, Any], *, private: bool) -> List[str]:
     """Put up what the kernel has of it, but for the parts in `left_open`. Returns the parts that hold.
 
     Writes stay possible below the folders `scratch` and `writable`, and to what children have in /proc, where that
-    can be had without the kernel's own. `private`: as `can_have_private_memory` said.
+    can be had without the kernel's own. `private`: as `prepare` said.
     TCP stays open where the driver is to write a core dump: it takes a port for that, and where none is to be had it
     tries one after another for ever. (580.159, H100)
     """
@@ -45,5 +48,5 @@ def hold(setup: Dict[str, Any], *, private: bool) -> List[str]:
 def main() -> None:
     """Put it up, and become the command."""
     setup = json.loads(sys.argv[2])
-    hold(setup, private=can_have_private_memory(setup))
+    hold(setup, private=prepare(setup))
     os.execvp(sys.argv[3], sys.argv[3:])

@@ -22,7 +22,7 @@ def main() -> None:
     link = socket.socket(fileno=int(sys.argv[-1]))  # a program that takes the candidate's place holds it open
     setup, _ = wire.receive(link)
     triton_build.share(setup["scratch"])
-    serve(link, setup, private=setup["confine"] and fence.can_have_private_memory(setup))
+    serve(link, setup, private=setup["confine"] and fence.prepare(setup))
 
 
 def serve(link: socket.socket, setup: Dict[str, Any], *, private: bool) -> None:

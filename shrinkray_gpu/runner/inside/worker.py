@@ -25,7 +25,7 @@ def main() -> None:
     control.set_inheritable(False)
     setup, _ = wire.receive(control)
     triton_build.share(setup["scratch"])
-    private = setup["confine"] and fence.can_have_private_memory(setup)  # before an import starts threads
+    private = setup["confine"] and fence.prepare(setup)  # before an import starts threads
     wire.send(control, {"ready": preloading.preload(setup)})
     _ForkServer(control, setup, private).serve()
 
