@@ -16,7 +16,6 @@ again) are replayed too, in order, and are asked anew where that course would ha
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 import time
@@ -30,7 +29,15 @@ from shrinkray_gpu.errors import FolderGone, UsageError
 from shrinkray_gpu.oracle.verdict import Verdict
 from shrinkray_gpu.reduction.best_file import BestFile
 from shrinkray_gpu.reduction.comment_above import KEPT, one_line, put_above
-from shrinkray_gpu.reduction.journal_lines import check_same, check_whole, line_of, read_journal, verdict_of, write_line
+from shrinkray_gpu.reduction.journal_lines import (
+    check_same,
+    check_whole,
+    line_of,
+    locked_log,
+    read_journal,
+    verdict_of,
+    write_line,
+)
 from shrinkray_gpu.reduction.kept_aside import keep_aside
 from shrinkray_gpu.reduction.program import Program, normalise, text_digest
 from shrinkray_gpu.reduction.verdict_cache import VerdictCache
@@ -114,16 +121,8 @@ class Journal:
             "width": width,
             "settings": json.loads(json.dumps(dict(settings), default=str)),
         }
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-            log = open(path, "ab+", buffering=0)  # noqa: SIM115 (lives as long as the journal)
-        except OSError as e:
-            raise UsageError(f"Cannot write {path}: {e.strerror}. Choose another place with --output.") from e
-        try:
-            fcntl.flock(log, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as e:
-            log.close()
-            raise UsageError(f"Another shrink is at work in {folder}. Wait for it, or choose another --output.") from e
+        busy = f"Another shrink is at work in {folder}. Wait for it, or choose another --output."
+        log = locked_log(path, elsewhere="Choose another place with --output.", busy=busy, private=False)
         try:
             earlier = None if restart else read_journal(log)
             if earlier is not None and not resume and earlier.is_unfinished:

@@ -21,15 +21,18 @@ from shrinkray_gpu.oracle.verdict import Answer, Verdict
 _SEALED = re.compile(rb'(\{.*),"crc":"([0-9a-f]{8})"\}')
 
 
-def locked_log(path: Path, *, elsewhere: str, busy: str) -> IO[bytes]:
-    """The log at `path`, open to add to, for nobody else to read, and locked until it is closed. Its folder is made.
+def locked_log(path: Path, *, elsewhere: str, busy: str, private: bool = True) -> IO[bytes]:
+    """The log at `path`, open to add to, and locked until it is closed. Its folder is made. `private`: nobody else may
+    read it.
 
     Raises UsageError: where it cannot be written, with `elsewhere` as what to do; `busy` where another process has it.
     """
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        log = open(os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o600), "ab+", buffering=0)  # noqa: SIM115
-        os.fchmod(log.fileno(), 0o600)  # of an earlier version
+        rights = 0o600 if private else 0o666
+        log = open(os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, rights), "ab+", buffering=0)  # noqa: SIM115
+        if private:
+            os.fchmod(log.fileno(), rights)  # of an earlier version
     except OSError as error:
         raise UsageError(f"cannot write {path}: {error.strerror}. {elsewhere}") from error
     try:

@@ -350,7 +350,7 @@ def test_two_at_once_are_refused(tmp_path: Path) -> None:
 
 def test_a_folder_that_cannot_be_made(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    with pytest.raises(UsageError, match="Cannot write .*--output"):
+    with pytest.raises(UsageError, match="cannot write .*--output"):
         begin(tmp_path / "file" / "x.shrink")
 
 
