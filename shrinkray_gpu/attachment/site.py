@@ -119,11 +119,12 @@ def _width(seen: Evidence) -> str:
 
 
 def _explained(seen: Evidence) -> Explanation | None:
-    """By the static rule that the evidence names, if it names one."""
+    """By the first static rule of those which the evidence names that can."""
     for told in seen.memory:
-        if found := _RULE.match(told):
-            explains = EXPLANATIONS.get(found.group(1))
-            return explains(told[found.end() :]) if explains is not None else None
+        found = _RULE.match(told)
+        explains = EXPLANATIONS.get(found.group(1)) if found else None
+        if found and explains and (explanation := explains(told[found.end() :])):
+            return explanation
     return None
 
 

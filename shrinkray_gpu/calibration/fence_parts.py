@@ -5,6 +5,7 @@ A program of several processes that find each other by TCP shows nothing where t
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 from shrinkray_gpu.calibration.missed import verdict_on
@@ -14,6 +15,9 @@ from shrinkray_gpu.runner.pool import Pool
 
 AGAIN = 3
 """Runs of a fault that is flaky, or may be: one of them must show it."""
+SOON = 15.0
+"""Seconds after which a run with parts of the fence counts as one that shows nothing; or four times the original's. One
+that wrongly does costs a part of the fence, and no verdict."""
 
 
 def hiding(plan: Plan, source: str) -> tuple[str, ...]:
@@ -22,21 +26,20 @@ def hiding(plan: Plan, source: str) -> tuple[str, ...]:
     pool = plan.pool
     if not pool.setup.confine or pool.setup.left_open:
         return ()
-    if pool.mode != "cold":
-        pool = pool.on(replace(pool.terms, mode="cold"))
-    # As a candidate: its own text would run without a fence.
-    pool = pool.serving(replace(pool.script, original=""), seconds=pool.seconds)
+    # As a candidate: its own text would run without a fence. What waits for ever in the fence is given up soon.
+    seconds = min(pool.seconds + pool.extra, max(SOON, 4 * plan.seen.cold_seconds))
+    pool = pool.on(replace(pool.terms, mode="cold", extra=0.0))
+    pool = pool.serving(replace(pool.script, original=""), seconds=seconds)
     runs = 1 if plan.seen.faulted == plan.seen.runs else AGAIN
     if _shows(plan, pool, source, (), runs) or set(OPENED).isdisjoint(pool.fence or ()):
         return ()
-    if not _shows(plan, pool, source, OPENED, AGAIN):
-        return ()
-    parts = OPENED
-    for part in OPENED:
-        fewer = tuple(one for one in parts if one != part)
-        if fewer and _shows(plan, pool, source, fewer, runs):
-            parts = fewer
-    return parts
+    without = [tuple(one for one in OPENED if one != part) for part in OPENED]
+    with ThreadPoolExecutor(1 + len(without)) as threads:
+        fewer = threads.map(lambda parts: _shows(plan, pool, source, parts, runs), without)
+        if not _shows(plan, pool, source, OPENED, AGAIN):
+            return ()
+        needed = tuple(part for part, shows in zip(OPENED, fewer) if not shows)
+    return needed if needed and _shows(plan, pool, source, needed, runs) else OPENED
 
 
 def _shows(plan: Plan, pool: Pool, source: str, parts: tuple[str, ...], runs: int) -> bool:

@@ -32,7 +32,7 @@ CONTEXTS = 5.0
 that end well 2.5, 4.6, 4.9 and 5.3 for 1, 2, 4 and 8 lanes, of those that fault 2.0, 3.1, 3.1 and 3.1. A second GPU
 hardly adds to them: 4.4 and 4.9 in benchmarks/results/several_gpus_h200.json."""
 
-LANE = 60.0
+LANE = 20.0
 """Seconds that the original may take in a lane, or ten times as many as in a cold process."""
 
 

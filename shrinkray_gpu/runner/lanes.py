@@ -36,6 +36,8 @@ COMES_UP = 60.0
 comes. A device makes one context after another, of 0.35 to 0.85 s each."""
 START = 180.0
 """Seconds that a worker may take to import what the script imports."""
+TELLS = 10.0
+"""Seconds in which a worker that closed its link tells how it ended: on a busy machine more than one."""
 
 
 @dataclass(frozen=True)
@@ -262,7 +264,7 @@ class Worker:
             if why := ready_problem(self.report):
                 raise wire.BrokenMessage(f"its answer{why}")
         except OSError as error:
-            killed = isinstance(error, ConnectionError) and self.process.wait(1.0) in (None, -signal.SIGKILL)
+            killed = isinstance(error, ConnectionError) and self.process.wait(TELLS) in (None, -signal.SIGKILL)
             self.close()
             if killed:
                 raise WorkerKilled(setup.python) from error

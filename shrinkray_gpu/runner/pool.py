@@ -22,7 +22,7 @@ from shrinkray_gpu.runner import sanitizer, twins
 from shrinkray_gpu.runner.gpu_groups import GpuGroups
 from shrinkray_gpu.runner.host_memory import SHORT
 from shrinkray_gpu.runner.knob_settings import PLAIN, KnobSetting
-from shrinkray_gpu.runner.lanes import MEMORY, Setup, Worker, cold
+from shrinkray_gpu.runner.lanes import MEMORY, Setup, Worker, WorkerKilled, cold
 from shrinkray_gpu.runner.preamble import Preamble
 from shrinkray_gpu.runner.request import Request, RunSettings
 from shrinkray_gpu.runner.run import Run
@@ -214,7 +214,10 @@ class Pool:
         terms = LaneTerms(self.mode, self.seconds, fresh, self.terms.reuse)
         key, make = self._worker(request, group, way)
         if way.cheap:
-            run = self._workers.run(key, make, request, settings, terms, self._record)
+            try:
+                run = self._workers.run(key, make, request, settings, terms, self._record)
+            except WorkerKilled:  # no fork server now: the candidate has a process of its own
+                return self._cold(request, settings, way, group)
             if run.pid:
                 self._record.fence = run.fence
             return run

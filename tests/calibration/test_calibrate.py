@@ -9,11 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from shrinkray_gpu.calibration import Limits, Plan, make, open_lanes, standing, with_perturbation
+from shrinkray_gpu.calibration import Limits, Plan, fence_parts, make, open_lanes, standing, with_perturbation
 from shrinkray_gpu.calibration.dry_runs import with_dry
 from shrinkray_gpu.errors import UsageError
 from shrinkray_gpu.oracle import parse
 from shrinkray_gpu.oracle.needs import UNASKED
+from shrinkray_gpu.runner.inside.process import landlock
 from shrinkray_gpu.runner.interpreter import check_python
 from shrinkray_gpu.runner.lanes import Setup
 from shrinkray_gpu.runner.pool import Pool, Script
@@ -25,11 +26,19 @@ def test_an_interpreter_must_be_one() -> None:
         check_python("/bin/echo")
 
 
-def planned(folder: Path, text: str, spec: str, timeout: float | None = None, *, lanes_first: bool = False) -> Plan:
+def planned(
+    folder: Path,
+    text: str,
+    spec: str,
+    timeout: float | None = None,
+    *,
+    lanes_first: bool = False,
+    confine: bool = False,
+) -> Plan:
     path = folder / "failing.py"
     path.write_text(text)
-    setup = Setup(sys.executable, dict(os.environ), (), (str(folder),), str(folder), confine=False)
-    script, oracle = Script(path, cwd=folder), parse(spec, folder=folder)
+    setup = Setup(sys.executable, dict(os.environ), (), (str(folder),), str(folder), confine=confine)
+    script, oracle = Script(path, cwd=folder, original=text), parse(spec, folder=folder)
     limits = Limits(3, timeout)
     lanes = open_lanes(text, script, setup, oracle=None, limits=limits) if lanes_first else None
     return make(text, script, setup, oracle=oracle, limits=limits, lanes=lanes)
@@ -96,6 +105,35 @@ def test_a_lane_that_hangs_is_not_waited_for_as_long_as_an_unknown_program(
     plan = planned(tmp_path, text, "exception:IndexError")
     try:
         assert plan.mode.name == "cold" and "still running" in plan.mode.why, plan.mode
+        assert time.monotonic() - began < 60
+    finally:
+        plan.close()
+
+
+WAITING = """
+import socket, time
+while True:
+    try:
+        socket.create_server(("127.0.0.1", 0)).close()
+        break
+    except OSError:
+        time.sleep(0.1)
+[][7]
+"""
+"""As ranks do that look for each other."""
+
+
+@pytest.mark.skipif(landlock.level() < 4, reason="this kernel refuses no TCP")
+def test_what_waits_for_ever_in_the_fence_is_known_soon_for_one_that_needs_a_part_open(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(standing, "LANE", 3.0)
+    monkeypatch.setattr(fence_parts, "SOON", 5.0)
+    began = time.monotonic()
+    plan = planned(tmp_path, WAITING, "exception:IndexError", confine=True)
+    try:
+        assert plan.pool.setup.left_open == (landlock.TCP,)
+        assert plan.mode.name == "fork", plan.mode
         assert time.monotonic() - began < 60
     finally:
         plan.close()

@@ -366,6 +366,20 @@ def test_a_worker_that_is_killed_while_it_imports_is_started_once_more(tmp_path:
     assert len((tmp_path / "starts").read_text()) == 2
 
 
+def test_where_workers_are_killed_in_a_search_a_candidate_has_a_process_of_its_own(tmp_path: Path) -> None:
+    """Such as a second one, for a candidate that sets another environment before its imports."""
+    (tmp_path / "killing.py").write_text("import os\nif os.environ.get('SECOND'):\n    os.kill(os.getpid(), 9)\n")
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
+    setup = Setup(sys.executable, environment, ("killing",), (), str(tmp_path))
+    script = Script(tmp_path / "script.py", cwd=tmp_path)
+    with closing(Pool(script, setup, mode="fork", jobs=1, seconds=60)) as pool:
+        first = pool.run("print(1)\n")
+        second = pool.run("import os\nos.environ['SECOND'] = '1'\nimport json\nprint(2)\n")
+        third = pool.run("print(3)\n")
+    assert [run.stdout for run in (first, second, third)] == ["1\n", "2\n", "3\n"]
+    assert [run.mode for run in (first, second, third)] == ["fork", "cold", "fork"]
+
+
 def test_a_worker_that_is_killed_when_it_is_up_is_gone_and_no_error(pool: Pool) -> None:
     worker = Worker(pool.setup)
     os.kill(worker.process.pid, signal.SIGKILL)
