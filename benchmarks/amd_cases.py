@@ -3,7 +3,7 @@
     python benchmarks/amd_cases.py [NAME ...] [--jobs N] [--seconds N] [--triton RELEASE=PYTHON ...]
 
 Programs and minima are in benchmarks/amd_cases/; its cases.toml says what fails, in which release, and what mends it.
-No GPU is needed, but Triton of the release that is said to be broken. A repro has slipped if another pass fails, or
+No GPU is needed. The release that is said to be broken is installed aside, in SHRINK_ENVIRONMENTS. A repro has slipped if another pass fails, or
 with other words; if a release that mends the program does not mend the repro (--triton names interpreters that have
 them); or if what avoids the program's fault does not avoid that of the repro. Figures:
 benchmarks/results/amd_cases.json.
@@ -27,6 +27,7 @@ import tomlkit
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
+from shrinkray_gpu.corpus import environments  # noqa: E402
 from shrinkray_gpu.events import printed_result  # noqa: E402
 from shrinkray_gpu.reduction.size import tokens  # noqa: E402
 
@@ -54,7 +55,7 @@ def measured(name: str, case: dict[str, Any], jobs: str, seconds: str, pythons: 
     """One reduction, and whether its repro has slipped."""
     with tempfile.TemporaryDirectory() as place:
         program = Path(shutil.copy(FOLDER / f"{name}.py", place))
-        words = ["--arch", case["arch"], "--oracle", case["says"]]
+        words = ["--arch", case["arch"], "--oracle", case["says"], "--python", broken(case)]
         began = time.monotonic()
         done = shrink(program, *words, "--jobs", jobs, "--max-time", seconds, "--no-report", "--json")
         took, result = time.monotonic() - began, printed_result(done.stdout)
@@ -75,16 +76,21 @@ def measured(name: str, case: dict[str, Any], jobs: str, seconds: str, pythons: 
 def slips(repro: Path, case: dict[str, Any], pythons: dict[str, str]) -> list[str]:
     """In what the repro does otherwise than the program that it is of."""
     words = ["--arch", case["arch"], "--oracle", f"compile:{case['pass']}", "--oracle", case["says"]]
-    found = [] if shrink("check", repro, *words).returncode == 0 else [f"{case['pass']} does not fail so"]
+    found = [] if shrink("check", repro, *words, "--python", broken(case)).returncode == 0 else [f"{case['pass']} does not fail so"]
     mended: list[list[str]] = []
     if case["fixed"] in pythons:
         mended.append(["--python", pythons[case["fixed"]]])
     if "=" in case["avoided"] and case["avoided"].isupper():
-        mended.append(["--env", case["avoided"]])
+        mended.append(["--python", broken(case), "--env", case["avoided"]])
     for more in mended:
         if shrink("check", repro, "--arch", case["arch"], "--oracle", case["says"], *more).returncode != 3:
             found.append(f"it is not mended by {' '.join(more)}")
     return found
+
+
+def broken(case: dict[str, Any]) -> str:
+    """An interpreter with the Triton on which the program fails."""
+    return environments.with_triton(case["broken"], python=sys.executable)
 
 
 def shrink(*words: str | Path) -> subprocess.CompletedProcess[str]:
