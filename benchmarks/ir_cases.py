@@ -106,7 +106,7 @@ def reproducer(path: Path, oracle: list[str], arch: str) -> str:
 def of_corpus(folder: Path) -> dict[str, Any]:
     """One row; `why` where there is no IR that shows the fault."""
     case = tomlkit.parse((folder / "case.toml").read_text()).unwrap()
-    arch = case["needs"].get("architecture", "sm_90")
+    arch = case["needs"].get("architecture", "sm_90").partition(",")[0]
     row: dict[str, Any] = {"case": folder.name}
     try:
         text = reproducer(next(folder.glob("repro*.py")), case["oracle"], arch)
