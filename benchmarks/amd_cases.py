@@ -4,9 +4,9 @@
     python benchmarks/amd_cases.py --matrix 3.5.1,3.6.0,3.7.1,3.8.0,3.9.0
 
 Programs and minima are in benchmarks/amd_cases/; its cases.toml says what fails, in which release, and what mends it.
-No GPU is needed. The release that is said to be broken is installed aside, in SHRINK_ENVIRONMENTS. A repro has slipped if another pass fails, or
-with other words; if a release that mends the program does not mend the repro (--triton names interpreters that have
-them); or if what avoids the program's fault does not avoid that of the repro. Figures:
+No GPU is needed. The release that is said to be broken is installed aside, in SHRINK_ENVIRONMENTS. A repro has slipped
+if another pass fails, or with other words; if a release that mends the program does not mend the repro (--triton names
+interpreters that have them); or if what avoids the program's fault does not avoid that of the repro. Figures:
 benchmarks/results/amd_cases.json.
 
 With --matrix, `shrink replay` runs each program and its repro on these releases, and those cases of the corpus that an
@@ -84,8 +84,9 @@ def measured(name: str, case: dict[str, Any], jobs: str, seconds: str, pythons: 
 
 def slips(repro: Path, case: dict[str, Any], pythons: dict[str, str]) -> list[str]:
     """In what the repro does otherwise than the program that it is of."""
-    words = ["--arch", case["arch"], "--oracle", f"compile:{case['pass']}", "--oracle", case["says"]]
-    found = [] if shrink("check", repro, *words, "--python", broken(case)).returncode == 0 else [f"{case['pass']} does not fail so"]
+    asked = ["--oracle", f"compile:{case['pass']}", "--oracle", case["says"], "--python", broken(case)]
+    same = shrink("check", repro, "--arch", case["arch"], *asked).returncode == 0
+    found = [] if same else [f"{case['pass']} does not fail so"]
     mended: list[list[str]] = []
     if case["fixed"] in pythons:
         mended.append(["--python", pythons[case["fixed"]]])
