@@ -46,6 +46,12 @@ def test_without_the_driver_there_is_none(host: Path) -> None:
     assert not gpus.present()
 
 
+def test_the_gpu_of_a_processor_is_none(host: Path) -> None:
+    properties = host / "nodes" / "1" / "properties"
+    properties.write_text(properties.read_text().replace("90402", "100306"))  # gfx1036
+    assert not gpus.present()
+
+
 def test_a_container_that_shows_no_gpu_of_its_own_has_none(host: Path) -> None:
     for node in ("1", "2"):
         (host / "nodes" / node / "properties").unlink()

@@ -42,9 +42,9 @@ else:
 
 
 def present() -> bool:
-    """Whether this process has a GPU of AMD's."""
+    """Whether this process has a GPU of AMD's that Triton compiles for. That of many a processor is none."""
     hidden = any(os.environ.get(name) in ("", "-1") for name in HIDING)
-    return driver() and not hidden and bool(_nodes())
+    return driver() and not hidden and capability() is not None
 
 
 def driver() -> bool:
