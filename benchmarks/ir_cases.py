@@ -2,6 +2,7 @@
 
     python benchmarks/ir_cases.py [NAME ...] [--seeds N]     with names, the rows of the others stay
     python benchmarks/ir_cases.py --corpus            the IR of each case of the corpus that fails in a pass
+    python benchmarks/ir_cases.py --matrix 3.5.1,3.6.0    what these releases make of the minima
 
 Programs and minima are in benchmarks/ir_cases/; each minimum was committed before a reducer ran on its program. A case
 runs N times, each time with another order of the tries, and the worst of its runs counts. No GPU is needed. Figures:
@@ -9,6 +10,9 @@ benchmarks/results/ir_cases.json.
 
 A case of the corpus is run on the virtual GPU, and the module of the stage that fails is reduced: what a reduction of
 its Python program ends with, without that reduction. Figures: benchmarks/results/ir_corpus.json.
+
+The matrix (benchmarks/results/ir_matrix.json and .md) says `changed fault` where the minimum fails otherwise than on
+the release of its program, and `format changed` where a release does not parse it or has no such pass.
 """
 
 from __future__ import annotations
@@ -37,6 +41,7 @@ from shrinkray_gpu.errors import ShrinkError  # noqa: E402
 from shrinkray_gpu.intermediate.compiler import IrCompiler  # noqa: E402
 from shrinkray_gpu.intermediate.generic_text import read  # noqa: E402
 from shrinkray_gpu.intermediate.ir_file import read_ir  # noqa: E402
+from shrinkray_gpu.intermediate.ir_replay import replay_ir  # noqa: E402
 from shrinkray_gpu.intermediate.model import count  # noqa: E402
 from shrinkray_gpu.intermediate.options import IrOptions  # noqa: E402
 from shrinkray_gpu.intermediate.reduce_ir import check_ir, reduce_ir  # noqa: E402
@@ -47,6 +52,7 @@ from shrinkray_gpu.start import Start  # noqa: E402
 
 FOLDER = ROOT / "benchmarks" / "ir_cases"
 RESULTS = ROOT / "benchmarks" / "results" / "ir_cases.json"
+MATRIX = ROOT / "benchmarks" / "results" / "ir_matrix.json"
 _ARCH = re.compile(r"--arch (\w+)")
 _TRITON = re.compile(r"--triton ([\d.]+)")
 
@@ -106,7 +112,7 @@ def reproducer(path: Path, oracle: list[str], arch: str) -> str:
 def of_corpus(folder: Path) -> dict[str, Any]:
     """One row; `why` where there is no IR that shows the fault."""
     case = tomlkit.parse((folder / "case.toml").read_text()).unwrap()
-    arch = case["needs"].get("architecture", "sm_90")
+    arch = case["needs"].get("architecture", "sm_90").partition(",")[0]
     row: dict[str, Any] = {"case": folder.name}
     try:
         text = reproducer(next(folder.glob("repro*.py")), case["oracle"], arch)
@@ -129,6 +135,24 @@ def corpus() -> None:
     record(ROOT / "benchmarks" / "results" / "ir_corpus.json", {"rows": rows})
 
 
+def matrix(releases: list[str]) -> None:
+    """What each release makes of each minimum."""
+    rows: dict[str, dict[str, str]] = {}
+    for path in cases():
+        minimum = FOLDER / f"{path.stem}.minimum.mlir"
+        own = check_ir(minimum, replace(options(path), arch=""))
+        for release in releases:
+            python = environments.with_triton(release, python=sys.executable)
+            seen = replay_ir(minimum, IrOptions(python=python))
+            other = seen.fault is not None and seen.fault != own
+            rows.setdefault(path.stem, {})[release] = "changed fault" if other else seen.outcome
+        print(path.stem, rows[path.stem], flush=True)
+    record(MATRIX, {"rows": rows})
+    lines = ["| case | " + " | ".join(releases) + " |", "| --- " * (len(releases) + 1) + "|"]
+    lines += [f"| {case} | " + " | ".join(row.values()) + " |" for case, row in rows.items()]
+    MATRIX.with_suffix(".md").write_text("\n".join(lines) + "\n")
+
+
 def stamp() -> dict[str, str]:
     """Of which code figures are, and of when."""
     commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], cwd=ROOT, capture_output=True, text=True)
@@ -145,7 +169,11 @@ def main() -> None:
     parser.add_argument("names", nargs="*")
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--corpus", action="store_true")
+    parser.add_argument("--matrix", default="", metavar="RELEASES")
     given = parser.parse_args()
+    if given.matrix:
+        matrix(given.matrix.split(","))
+        return
     if given.corpus:
         corpus()
         return

@@ -19,7 +19,7 @@ from shrinkray_gpu.attachment.experiments import MEANING, NOT_TRIED, Experiment,
 from shrinkray_gpu.attachment.markdown import Markdown, cell, code, fenced, prose
 from shrinkray_gpu.attachment.ptx_beside import ptx_beside
 from shrinkray_gpu.attachment.symptom import exact_error, symptom, title
-from shrinkray_gpu.device import architectures, disassembly
+from shrinkray_gpu.device import architectures, disassembly, error_table
 from shrinkray_gpu.device.instruction import Instruction
 from shrinkray_gpu.evidence.scrubbing import Scrubber
 from shrinkray_gpu.same_fault.controls import ControlOutcome
@@ -63,6 +63,7 @@ def templates(scrub: Scrubber) -> Environment:
     for made_of in (fenced, code, cell):
         environment.filters[made_of.__name__] = _filter(made_of, scrub)
     environment.filters["shell"] = shlex.quote
+    environment.filters["error_number"] = lambda code: error_table.by_code(code).number
     environment.filters["architecture"] = lambda number: Markdown(architectures.name(number))
     environment.filters["architecture_with_article"] = lambda number: Markdown(architectures.name_with_article(number))
     return environment

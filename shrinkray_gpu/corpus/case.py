@@ -43,7 +43,7 @@ class MachineNeeds:
     """A real one: the fault is not decided by the compiled code."""
     architecture: str = ""
     """`sm_90`, which means this one or later, or a range: `>=sm_80,<sm_100`. AMD's are named one by one:
-    `gfx942,gfx950`. Empty: any."""
+    `gfx942,gfx950`, also beside the others: `sm_90,gfx942`. Empty: any."""
     memory: float = 0.0
     """GiB of device memory."""
     packages: tuple[Requirement, ...] = ()
@@ -52,10 +52,10 @@ class MachineNeeds:
 
     def runs_on(self, architecture: int) -> bool:
         """Whether the architecture of this number will do."""
-        name = device.architectures.name(architecture)
-        if self.architecture.startswith(AMD) or name.startswith(AMD):
-            return not self.architecture or name in self.architecture.replace(" ", "").split(",")
-        return Version(str(architecture)) in architectures(self.architecture)
+        name, (of_amd, others) = device.architectures.name(architecture), _vendors(self.architecture)
+        if name.startswith(AMD):
+            return not self.architecture or name in of_amd
+        return (not of_amd or bool(others)) and Version(str(architecture)) in architectures(self.architecture)
 
 
 @dataclass(frozen=True)
@@ -169,16 +169,21 @@ def cases(corpus: Path, names: Sequence[str] = ()) -> list[Case]:
     return found
 
 
+def _vendors(text: str) -> tuple[list[str], str]:
+    """AMD's architectures by their names, and what stands beside them."""
+    parts = [part for part in text.replace(" ", "").split(",") if part]
+    return [part for part in parts if part.startswith(AMD)], ",".join(p for p in parts if not p.startswith(AMD))
+
+
 def architectures(text: str) -> SpecifierSet:
     """`sm_90` (or later) and `>=sm_80,<sm_100` as a range of numbers; nothing for AMD's, which make no range. Raises
     ValueError (InvalidSpecifier is one)."""
-    if text.startswith(AMD):
-        if any(device.architectures.number(name) is None for name in text.replace(" ", "").split(",")):
-            raise ValueError(text)
-        return SpecifierSet()
+    names, text = _vendors(text)
+    if any(device.architectures.number(name) is None for name in names):
+        raise ValueError(", ".join(names))
     if re.search(r"sm_(?!\d{2,3}[af]?\b)", text):
         raise ValueError(text)
-    plain = re.sub(r"sm_(\d+)[af]?", r"\1", text.replace(" ", ""))
+    plain = re.sub(r"sm_(\d+)[af]?", r"\1", text)
     return SpecifierSet(f">={plain}" if plain.isdigit() else plain)
 
 

@@ -125,9 +125,13 @@ class Replayer:
             fixed = FLAKY_RUNS
         text = read_program(case.repro).text
         try:
-            pool = self._lanes(case, oracle, text)
-        except UsageError as error:
+            return self._runs(case, oracle, text, fixed)
+        except UsageError as error:  # nothing starts with this Triton, as of an architecture that it does not know
             return [Sighting(Answer.UNKNOWN, str(error))]
+
+    def _runs(self, case: Case, oracle: Oracle, text: str, fixed: int) -> list[Sighting]:
+        """So many; 0: as many as it takes. Raises UsageError where no worker starts."""
+        pool = self._lanes(case, oracle, text)
         seen: list[Sighting] = []
         for _ in range(fixed or (GPU_RUNS if self.place.gpu else 1)):
             run = pool.cold(text) if case.cold else pool.run(text, fresh=True)

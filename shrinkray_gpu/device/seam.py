@@ -37,6 +37,15 @@ class ErrorTable(Protocol):
 class Gpus(Protocol):
     """The GPUs of this machine, asked without starting a context in this process."""
 
+    @property
+    def KEEPS_ERRORS(self) -> bool:
+        """Whether a process outlives a fault of the device, and each later call returns its error. Else it is
+        aborted, and each run needs a process of its own."""
+
+    @property
+    def NOTE(self) -> str:
+        """What everybody must know who uses one; empty: nothing."""
+
     def present(self) -> bool:
         """Whether this process has a GPU."""
 
@@ -63,6 +72,14 @@ class Gpus(Protocol):
 
 class CoreDumps(Protocol):
     """Core dumps of the GPU."""
+
+    @property
+    def TOOL(self) -> str:
+        """What reads a dump, or writes it, by its name in the toolkit."""
+
+    @property
+    def READER(self) -> str:
+        """The same for people."""
 
     @property
     def VARIABLES(self) -> frozenset[str]:

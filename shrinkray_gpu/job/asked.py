@@ -274,6 +274,8 @@ def gpus_of(options: Options, setup: Setup, say: Say) -> tuple[tuple[str, ...], 
     What is left out is told. Raises SickDevice where none is well."""
     if setup.arch is not None or not gpus.present():
         return (), setup
+    if gpus.NOTE:
+        say(gpus.NOTE)
     names, left_out = usable(setup.environment, options.gpus, say)
     if left_out:
         setup = replace(setup, environment={**setup.environment, "CUDA_VISIBLE_DEVICES": ",".join(names)})
@@ -302,8 +304,9 @@ def settings_of(options: Options, setup: Setup) -> dict[str, Any]:
 
 
 def limits_of(options: Options) -> calibration.Limits:
-    """What the user lets runs have."""
-    return calibration.Limits(jobs_of(options), options.timeout, mode=options.mode)
+    """What the user lets runs have. Where a fault aborts its process, each run has one of its own."""
+    kept = gpus.KEEPS_ERRORS or options.arch is not None
+    return calibration.Limits(jobs_of(options), options.timeout, mode=options.mode if kept else "cold")
 
 
 def _with_digest(file: Path) -> str:

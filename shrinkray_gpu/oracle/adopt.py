@@ -138,6 +138,8 @@ def obstacle(run: Run) -> str:
         )
     if NO_CUDA.search(failure.text):
         if gpus.present() and "not compiled with CUDA" not in failure.text:
+            if gpus.NOTE:
+                return "The script asks for CUDA, and the GPU here is AMD's: name an interpreter whose torch is ROCm's."
             return (
                 "This machine has a GPU that no program can use: `nvidia-smi` says why, it may need a reset. "
                 "That is no fault of the script."

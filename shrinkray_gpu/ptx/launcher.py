@@ -44,7 +44,7 @@ def launcher(launch: Launch, compiled: Compilation, ptx: str, file: str) -> str:
     if arguments is None:
         raise NoLauncher("the launch has another number of arguments than the kernel's signature")
     grid = (*launch.grid, 1, 1)[:3]
-    bits, threads = _entry(ptx, launch.kernel, int(call["warps"]) * 32)
+    bits, threads = entry_parameters(ptx, launch.kernel, int(call["warps"]) * 32)
     blocks = grid[0] * grid[1] * grid[2]
     while len(arguments) < len(bits):  # what Triton itself adds: scratch memory, of nothing mostly
         size = int(call["scratch"]) * blocks if bits[len(arguments)] == 64 else 0
@@ -123,7 +123,7 @@ def _numbers(text: str) -> list[int]:
     return [int(each) for each in text.split(",") if each.strip()]
 
 
-def _entry(ptx: str, kernel: str, threads: int) -> tuple[list[int], int]:
+def entry_parameters(ptx: str, kernel: str, threads: int) -> tuple[list[int], int]:
     """Bits of each parameter of the kernel, and the threads of a block: more than the warps, where it is specialised
     for some of them."""
     try:

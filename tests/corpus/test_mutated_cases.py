@@ -16,6 +16,7 @@ from shrinkray_gpu.corpus.case import Case, cases, load, load_or_broken
 from shrinkray_gpu.corpus.expectation import Status
 from shrinkray_gpu.corpus.replayer import Replayer
 from shrinkray_gpu.errors import UsageError
+from shrinkray_gpu.runner.pool import Pool
 from tests.corpus.making import PLAIN, write
 from tests.damage import damaged
 
@@ -136,3 +137,15 @@ def test_what_is_thrown_over_a_case_is_its_row_alone(
     assert "BROKEN!" in replay_tables.table(matrix) and "2 broken case" in replay_tables.summary(matrix)
     assert len(replay_tables.changes(matrix)) == 2
     assert 'failures="2"' in replay_tables.junit(matrix) and "broken" in replay_tables.html(matrix)
+
+
+def test_a_triton_with_which_nothing_starts_breaks_no_case(
+    tmp_path: Path, replayer: Replayer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def run(*_: object, **__: object) -> None:
+        raise UsageError("the worker did not start: unsupported target: 'gfx1250'")
+
+    monkeypatch.setattr(Pool, "run", run)
+    monkeypatch.setattr(Pool, "cold", run)
+    outcome = replayer.outcome(load(write(tmp_path, "good")))
+    assert outcome.status is Status.CANNOT and "unsupported target" in outcome.why

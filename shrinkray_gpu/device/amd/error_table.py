@@ -15,8 +15,9 @@ MEMORY_FAULT = _HSA + 43
 _ILLEGAL_ADDRESS = 700
 
 
-def _hsa(status: int, name: str, text: str, *aliases: str, like: int = 0) -> DeviceError:
-    return DeviceError(_HSA + status, (name,), text, aliases, label=f"HSA status {status:#x}", like=like)
+def _hsa(status: int, name: str, text: str, *aliases: str, like: int = 0, event: str = "") -> DeviceError:
+    names = tuple(filter(None, (name, event)))
+    return DeviceError(_HSA + status, names, text, aliases, label=f"HSA status {status:#x}", like=like)
 
 
 ERRORS = (
@@ -34,6 +35,7 @@ ERRORS = (
         "Memory access fault by GPU node",
         "Memory access fault by GPU",
         like=_ILLEGAL_ADDRESS,
+        event="HSA_AMD_GPU_MEMORY_FAULT_EVENT",  # as the debug agent tells it
     ),
     _hsa(0x1008, "HSA_STATUS_ERROR_OUT_OF_RESOURCES", "The runtime failed to allocate the necessary resources"),
     _hsa(0x1009, "HSA_STATUS_ERROR_INVALID_PACKET_FORMAT", "The AQL packet is malformed"),

@@ -8,5 +8,3 @@ from shrinkray_gpu.device.nvidia import error_table as error_table
 from shrinkray_gpu.device.nvidia import gpus as gpus
 from shrinkray_gpu.device.nvidia import sanitizer_records as sanitizer_records
 from shrinkray_gpu.device.nvidia import toolkit as toolkit
-
-VENDOR = "NVIDIA"

@@ -15,6 +15,7 @@ from shrinkray_gpu.device.dump import Dump
 from shrinkray_gpu.device.nvidia import toolkit
 from shrinkray_gpu.device.own_commands import run_command
 
+TOOL = READER = "cuda-gdb"
 SECONDS = 120.0
 NO_HOST_DUMP = ("/bin/sh", "-c", 'ulimit -c 0; exec "$@"', "sh")
 """Prefix of a command: an abort would leave the host's own core file in the working directory."""
@@ -102,4 +103,4 @@ def read(tool: Path, core: Path) -> Dump | None:
 
 def find(python: str, environment: Mapping[str, str]) -> Path | None:
     """cuda-gdb, or None."""
-    return toolkit.find("cuda-gdb", python, environment)
+    return toolkit.find(TOOL, python, environment)

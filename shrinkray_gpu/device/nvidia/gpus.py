@@ -12,6 +12,8 @@ from shrinkray_gpu.device.own_commands import answer_of
 from shrinkray_gpu.errors import UsageError
 
 DEVICES = Path("/dev")
+KEEPS_ERRORS = True
+NOTE = ""
 _ASK = """
 import ctypes
 nvml, device = ctypes.CDLL("libnvidia-ml.so.1"), ctypes.c_void_p()

@@ -18,7 +18,7 @@ DUMP = "core dump"
 
 
 def look(subject: Subject, run: Run | None) -> Observation:
-    """A core dump of the GPU, read by cuda-gdb."""
+    """A core dump of the GPU, read by the vendor's tool."""
     if not subject.gpu:
         return Observation.missing(DUMP, NO_GPU)
     started = time.monotonic()
@@ -39,14 +39,16 @@ def look(subject: Subject, run: Run | None) -> Observation:
     found = coredump.read(tool, core) if tool is not None and core.exists() else None
     seconds = time.monotonic() - started
     if not core.exists():
-        return Observation.present(DUMP, f"none was written in this run: {speech.ending(ended)}", seconds)
+        without = f"; {toolkit.missing(coredump.TOOL)}" if tool is None else ""
+        return Observation.present(DUMP, f"none was written in this run: {speech.ending(ended)}{without}", seconds)
     if tool is None:
-        return Observation.missing(DUMP, f"written, but not read: {toolkit.missing('cuda-gdb')}", seconds)
+        return Observation.missing(DUMP, f"written, but not read: {toolkit.missing(coredump.TOOL)}", seconds)
     if found is None:
-        return Observation.present(DUMP, "cuda-gdb tells nothing of a kernel in it", seconds)
+        return Observation.present(DUMP, f"{coredump.READER} tells nothing of a kernel in it", seconds)
     at = f" at {found.kernel}+{found.offset:#x} {found.instruction}" if found.precise else f" in {found.kernel}"
     where = f", {Path(found.file).name}:{found.line}" if found.file else ""
-    return observation(found, f"{found.exception}{at}{where}, thread {found.thread} of block {found.block}", seconds)
+    who = f", thread {found.thread} of block {found.block}" if found.thread else f", by {coredump.READER}"
+    return observation(found, f"{found.exception}{at}{where}{who}", seconds)
 
 
 def observation(dump: Dump, text: str = "", seconds: float = 0.0) -> Observation:

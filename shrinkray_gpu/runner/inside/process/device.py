@@ -1,4 +1,7 @@
-"""Asks the CUDA driver, through ctypes, whether this process holds a sticky error. Never initialises CUDA."""
+"""Asks the CUDA driver, through ctypes, whether this process holds a sticky error. Never initialises CUDA.
+
+HIP is waited for in the same way. A fault of AMD's device aborts the process then. Never run: no such GPU was here.
+"""
 
 from __future__ import annotations
 
@@ -29,6 +32,10 @@ def is_initialised() -> bool:
     CUDA opens nvidia-uvm. NVML, which torch asks for `is_available`, does no harm to a fork, but with driver 580 on an
     H100 opens it as well: so where it is open the driver itself is asked.
     """
+    return _opened("/dev/kfd") or _has_cuda()
+
+
+def _has_cuda() -> bool:
     return _opened("/dev/nvidia-uvm") and _current()[0] != NOT_INITIALISED
 
 
@@ -58,8 +65,8 @@ def sticky() -> int:
     A sticky error stays with the context, so the code is right however often the script caught the exception.
     0 also where no context exists. A hung kernel hangs this call: the tool's timeout ends it.
     """
-    if not is_initialised():
-        return 0
+    if not _has_cuda():
+        return _of_hip() if _opened("/dev/kfd") else 0
     code, context = _current()
     if code:
         return code
@@ -67,6 +74,13 @@ def sticky() -> int:
     if not context.value and not _retain_primary(cuda):
         return 0
     return int(cuda.cuCtxSynchronize()) or _on_others(cuda)
+
+
+def _of_hip() -> int:
+    """Wait for AMD's device and return HIP's error code, which is CUDA's for the same; 0 where HIP is not loaded."""
+    with open("/proc/self/maps") as maps:
+        loaded = {line.split(None, 5)[5].strip() for line in maps if "/libamdhip64.so" in line}
+    return int(ctypes.CDLL(min(loaded)).hipDeviceSynchronize()) if loaded else 0
 
 
 def _on_others(cuda: ctypes.CDLL) -> int:
@@ -132,7 +146,7 @@ def _written(path: str) -> Tuple[int, bool]:
 
 def current() -> bool:
     """Whether this thread has a context to work with; where the process has one, that is made so."""
-    if not is_initialised():
+    if not _has_cuda():
         return False
     code, context = _current()
     return code == 0 and (bool(context.value) or _retain_primary(ctypes.CDLL("libcuda.so.1")))

@@ -33,10 +33,11 @@ DEVICES = (
     "/dev/nvgpu",
     "/dev/dxg",
     "/dev/dri",
+    "/dev/kfd",
     "/dev/infiniband",
     "/dev/gdrdrv",
 )
-"""GPUs of a PC, of a Jetson and of WSL, and what processes on several of them talk by."""
+"""GPUs of a PC, of a Jetson, of WSL and of AMD's, and what processes on several of them talk by."""
 ALWAYS = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", SHARED_MEMORY, "/proc/self", *DEVICES)
 """Outside of the folders named, all that may be written. Standard output may be opened by its name in /proc, too: it is
 a pipe, and no path leads to that."""
