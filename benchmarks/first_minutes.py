@@ -1,7 +1,7 @@
 """The first minutes of a stranger, timed: `python -m benchmarks.first_minutes --torch PYTHON [--with uv]`.
 
 An empty home and an empty folder: no cache of anybody's, no checkout beside it, nothing of ours in the interpreter that
-runs the program. Then what README.md says: an installation, and its three commands. Each step must leave what README.md
+runs the program. Then what README.md says: an installation, and its three steps. Each step must leave what README.md
 promises of it, or this fails. It writes `docs/first_minutes.md` and `benchmarks/results/first_minutes.json`.
 """
 
@@ -30,7 +30,8 @@ INSTALL = {
 }
 REDUCE = 'shrink my_kernel.py --oracle "misaligned address"'
 EXPLAIN = "shrink explain my_kernel.py"
-KEEP = "shrink corpus add my_kernel.shrink --to cases --name my_kernel && shrink replay cases"
+KEEP = "shrink corpus add my_kernel.shrink --to cases --name my_kernel"
+REPLAY = "shrink replay cases"
 SHOWN = 24
 """Lines of what a command prints that the page shows."""
 
@@ -109,8 +110,7 @@ def first_minutes(torch: Path, how: str, gpu: bool) -> tuple[list[Step], list[st
         steps.append(stranger.types(EXPLAIN + arch))
         if "verdict" not in steps[-1].printed:
             sys.exit(f"explain says no verdict:\n{steps[-1].printed}")
-        replay = KEEP if gpu else KEEP + arch
-        steps.append(stranger.types(replay))
+        steps += [stranger.types(KEEP), stranger.types(REPLAY + arch)]
         if "my_kernel" not in steps[-1].printed:
             sys.exit(f"the case was not replayed:\n{steps[-1].printed}")
         return steps, text.splitlines()
@@ -120,14 +120,14 @@ def page_of(steps: list[Step], repro: list[str], where: str) -> str:
     rows = "\n".join(f"| `{step.command.replace('CHECKOUT', '.')}` | {step.seconds:.0f} s |" for step in steps)
     screens = "\n".join(
         f"## {title}\n\n```\n$ {step.command}\n{tail(step.printed)}\n```\n"
-        for title, step in zip(("Reduce", "Explain", "Keep and replay"), steps[1:])
+        for title, step in zip(("Reduce", "Explain", "Keep", "Replay"), steps[1:])
     )
-    total = sum(step.seconds for step in steps)
+    total, comments = sum(step.seconds for step in steps), sum(line.startswith("#") for line in repro)
     return f"""# The first minutes
 
 A stranger has a kernel that fails, and no checkout of this project in the way. `python -m benchmarks.first_minutes`
 plays that: an empty home, an empty folder, and an interpreter with torch and Triton that has nothing of ours. It types
-an installation and the three commands of the README. It fails if one of them leaves less than the README promises.
+an installation and the commands of the README's three steps. It fails if one of them leaves less than promised.
 
 {where}
 
@@ -136,7 +136,7 @@ an installation and the three commands of the README. It fails if one of them le
 {rows}
 | all of it | {total:.0f} s |
 
-The second command left `repro_my_kernel.py` with {len(repro)} lines ({sum(line.startswith('#') for line in repro)} of them comments), ISSUE.md and report.html.
+The reduction left `repro_my_kernel.py` with {len(repro)} lines ({comments} of them comments), ISSUE.md and report.html.
 Below are the last lines of what each command printed.
 
 {screens}"""
@@ -167,7 +167,8 @@ def main() -> None:
         return
     PAGE.write_text(page_of(steps, repro, where))
     rows = [{**asdict(step), "printed": tail(step.printed)} for step in steps]
-    RESULT.write_text(json.dumps({"where": where, "install": given.how, "steps": rows, "repro": repro}, indent=1) + "\n")
+    record = {"where": where, "install": given.how, "steps": rows, "repro": repro}
+    RESULT.write_text(json.dumps(record, indent=1) + "\n")
 
 
 if __name__ == "__main__":

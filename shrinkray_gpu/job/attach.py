@@ -56,7 +56,8 @@ def report(
 ) -> Path:
     """Make the attachment of the reduction that ended in `folder` (`<stem>.shrink`), without reducing again: the repro,
     ISSUE.md, artifacts/ and report.html, and with `zipped` all of it in one archive. `tritons`: releases with which the
-    repro is run, too (none: the newest few that are installed aside); those of earlier reports are told again. Returns the path of the issue, or of the archive.
+    repro is run, too; without them, the newest few that are installed aside. Those of earlier reports are told again.
+    Returns the path of the issue, or of the archive.
 
     Secrets are replaced and told, or, if `strict`, refused. `reader`: the project that ISSUE.md is for, of
     `forms.FORMS`; chosen from the repro where it is empty.
@@ -143,7 +144,7 @@ def _releases(folder: Path, told: Mapping[str, Any], tritons: Sequence[str], pyt
 
 
 def _releases_at_hand(folder: Path, told: Mapping[str, Any], python: str, say: Say) -> dict[str, str]:
-    """The same at the end of a reduction, with those that are installed aside. Of a flaky fault one run says nothing."""
+    """The same at the end of a reduction, with those installed aside. Of a flaky fault one run says nothing."""
     if told.get("rates"):
         return {}
     try:

@@ -75,7 +75,7 @@ def test_the_issue_of_the_flagship_has_all_that_a_maintainer_asks_for(flagship: 
         "memcheck | missing: needs the real GPU",
         "| `fix.diff` | passes: no fault, it ends well (exit 0) | passes: no fault, it ends well (exit 0) |",
         "| `ptxas=-O0` | faults: ",
-        "No other Triton was run: none is installed aside. By the corpus a fault like it is fixed in Triton >=3.9 (case `",
+        "No other Triton was run: none is installed aside. By the corpus a fault like it is fixed in Triton >=3.9 (",
         " --triton 3.6.0,3.9.0` tries others, where it was reduced.",
     ):
         assert fact in issue, issue
