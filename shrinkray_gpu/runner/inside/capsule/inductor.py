@@ -26,7 +26,7 @@ def is_autotuner(kernel: Any) -> bool:
 
 def launcher_of(tuner: Any) -> Any:
     """What it launches by. None: nothing is compiled yet, or it still has to choose."""
-    launchers = getattr(tuner, "launchers", None) or ()
+    launchers: Any = getattr(tuner, "launchers", None) or ()
     return launchers[0] if len(launchers) == 1 else None
 
 
