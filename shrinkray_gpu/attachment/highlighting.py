@@ -100,7 +100,9 @@ def lines(
 
 
 def styles() -> str:
-    """The colours of words, for light and for dark screens."""
+    """The colours of words, for light and for dark screens. `data-theme` of the page has the reader's choice."""
     light = HtmlFormatter(style="default").get_style_defs(".code")
-    dark = HtmlFormatter(style="github-dark").get_style_defs(".code")
-    return f"{light}\n@media (prefers-color-scheme: dark) {{\n{dark}\n}}"
+    dark = HtmlFormatter(style="github-dark")
+    asked = dark.get_style_defs(":root[data-theme=dark] .code")
+    usual = dark.get_style_defs(":root:not([data-theme=light]) .code")
+    return f"{light}\n{asked}\n@media (prefers-color-scheme: dark) {{\n{usual}\n}}"

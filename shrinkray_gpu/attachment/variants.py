@@ -70,6 +70,7 @@ def knobs(text: str) -> tuple[Knob, ...]:
             *_launch_option(found, "num_stages", "stages", STAGES, 3),
             *_launch_option(found, "num_warps", "warps", WARPS, 4),
             *_dtypes(found),
+            *_operands(found),
         )
         if knob.variants
     )
@@ -283,6 +284,24 @@ def _dtypes(found: _ScriptParts) -> Iterator[Knob]:
             for one in FLOATS
         ]
         yield _knob(found.spots, f"dtype of tensors ({_lines(unnamed)})", "dtype", current, choices)
+
+
+def _operands(found: _ScriptParts) -> Iterator[Knob]:
+    """Of a product, both operands by one dtype: where the kernel computed one of them, no tensor of the host has it."""
+    for _, call in found.device_calls():
+        if _last(_dotted(call.func)) != "dot" or len(call.args) < 2:
+            continue
+        texts = [ast.get_source_segment(found.spots.text, one) or "" for one in call.args[:2]]
+        if any("\n" in text for text in texts):  # too long for a one-line edit
+            continue
+        first, second = (text if text.isidentifier() else f"({text})" for text in texts)
+        choices = [
+            ("each its own", []),
+            ("the first one's", [found.spots.over(call.args[1], f"{second}.to({first}.dtype)")]),
+            ("the second one's", [found.spots.over(call.args[0], f"{first}.to({second}.dtype)")]),
+        ]
+        name = f"dtype of both operands of tl.dot ({_lines([call])})"
+        yield _knob(found.spots, name, "dtype", "each its own", choices)
 
 
 def _host_calls(found: _ScriptParts) -> Iterator[ast.Call]:

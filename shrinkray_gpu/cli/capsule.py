@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -59,7 +58,6 @@ def _capsule(context: click.Context, /, capsule: Path | None, launch: int | None
             say(str(error).splitlines()[0])
             if began:
                 file.unlink()
-                shutil.rmtree(file.with_suffix(".shrink"), ignore_errors=True)
         else:
             return
     say.close()

@@ -76,7 +76,7 @@ class Progress:
         elif minimal:
             what = f"minimal so far; check {at} of {passes}{' that nothing smaller works' * self.screen.is_wide}"
         else:
-            what = f"pass {event.pass_name}, round {event.round}"
+            what = f"pass {event.pass_name}, round {event.round}" if event.pass_name else f"round {event.round}"
         tries = sum(test.tries.values())
         told = f"{tries} tries"
         if self.verbose or not self.screen.terminal:

@@ -24,6 +24,8 @@ from shrinkray_gpu.device.own_commands import run_command
 from shrinkray_gpu.errors import UsageError
 
 Say = Callable[[str], None]
+About = tuple[tuple[int, int], list[str], dict[str, str]]
+"""Version and package folders of an interpreter, and its torch and Triton."""
 _ABOUT = """
 import importlib.metadata, json, os, sys
 packages = [p for p in sys.path if os.path.basename(p) in ('site-packages', 'dist-packages')]
@@ -79,13 +81,26 @@ def triton_of(python: str) -> str:
     return _about(python)[2]["triton"]
 
 
+def tritons_at_hand(python: str) -> list[str]:
+    """The releases that were installed aside for this interpreter before, the newest first, without its own: nothing
+    is installed for this. Raises UsageError where the interpreter does not run."""
+    about = _about(python)
+    made = [path.parent.name.split("-")[1] for path in home().glob(f"{_name('triton', '*', about)}/whole")]
+    return [version for version in reversed(in_order(made)) if version != about[2]["triton"]]
+
+
+def _name(package: str, version: str, about: About, index: str = "") -> str:
+    """Another interpreter has another torch, though the Triton be the same."""
+    (major, minor), packages, _ = about
+    like = hashlib.sha256("\n".join([*packages, *filter(None, [index])]).encode()).hexdigest()[:8]
+    return f"{package}-{version}-python{major}.{minor}-{like}"
+
+
 def _with(package: str, version: str, python: str, index: str, say: Say, *, alone: bool) -> str:
-    (major, minor), packages, present = _about(python)
+    about = (major, minor), packages, present = _about(python)
     if present[package] == version and not index:
         return python
-    # Another interpreter has another torch, though the Triton be the same.
-    like = hashlib.sha256("\n".join([*packages, *filter(None, [index])]).encode()).hexdigest()[:8]
-    folder = home() / f"{package}-{version}-python{major}.{minor}-{like}"
+    folder = home() / _name(package, version, about, index)
     own = folder / "lib" / f"python{major}.{minor}" / "site-packages"
     if (folder / "whole").exists():
         return str(folder / "bin" / "python")
@@ -204,7 +219,7 @@ def _make(folder: Path, own: Path, wanted: list[str], python: str, packages: lis
     (folder / "whole").touch()
 
 
-def _about(python: str) -> tuple[tuple[int, int], list[str], dict[str, str]]:
+def _about(python: str) -> About:
     """Version and package folders of an interpreter, and its torch and Triton; empty where it has none."""
     said = _run([python, "-c", _ABOUT], f"cannot run the interpreter {python}")
     try:

@@ -33,6 +33,8 @@ from shrinkray_gpu.runner.fence import NOT_ASKED
 from shrinkray_gpu.runner.interpreter import check_python
 from shrinkray_gpu.runner.pool import Script
 
+AT_HAND = 2
+"""Releases of Triton tried where nobody names one, of those that are installed aside. Each is a run of the repro."""
 EVERY = 5.0
 """Seconds between two lines about the experiments."""
 _ASKED = ("original", "output", "oracle", "spec", "before", "after", "tries", "seconds", "verified", "final_runs")
@@ -54,7 +56,8 @@ def report(
 ) -> Path:
     """Make the attachment of the reduction that ended in `folder` (`<stem>.shrink`), without reducing again: the repro,
     ISSUE.md, artifacts/ and report.html, and with `zipped` all of it in one archive. `tritons`: releases with which the
-    repro is run, too; those of earlier reports are told again. Returns the path of the issue, or of the archive.
+    repro is run, too; without them, the newest few that are installed aside. Those of earlier reports are told again.
+    Returns the path of the issue, or of the archive.
 
     Secrets are replaced and told, or, if `strict`, refused. `reader`: the project that ISSUE.md is for, of
     `forms.FORMS`; chosen from the repro where it is empty.
@@ -125,11 +128,12 @@ def _releases(folder: Path, told: Mapping[str, Any], tritons: Sequence[str], pyt
     found: dict[str, str] = {}
     if earlier.is_file() and earlier.stat().st_mtime > (folder / result_file.FILE).stat().st_mtime:
         found = json.loads(earlier.read_text(encoding="utf-8"))
-    if not tritons:
-        return found
     from shrinkray_gpu.corpus import addition, environments  # what no other command should wait for
     from shrinkray_gpu.corpus.replay import replay
 
+    if not tritons:
+        at_hand = environments.tritons_at_hand(python)[:AT_HAND]
+        tritons = [version for version in at_hand if version not in found]
     pythons = {version: environments.with_triton(version, python=python, say=say) for version in tritons}
     with tempfile.TemporaryDirectory(prefix="shrink-") as aside:
         case = addition.lay_out(Path(aside, "case"), told)
@@ -137,6 +141,17 @@ def _releases(folder: Path, told: Mapping[str, Any], tritons: Sequence[str], pyt
             outcome = replay([case], python=interpreter, arch=told.get("arch"), say=say)[0]
             found[version] = f"{outcome}: {outcome.why}" if outcome.why else str(outcome)
     return found
+
+
+def _releases_at_hand(folder: Path, told: Mapping[str, Any], python: str, say: Say) -> dict[str, str]:
+    """The same at the end of a reduction, with those installed aside. Of a flaky fault one run says nothing."""
+    if told.get("rates"):
+        return {}
+    try:
+        return _releases(folder, told, (), python, say)
+    except Exception as error:  # whatever it is: all else of the attachment is there
+        say(f"no other Triton was tried ({type(error).__name__}: {error})")
+        return {}
 
 
 def at_the_end(
@@ -172,7 +187,7 @@ def write_attachment(
     try:
         made = attachment.write(
             folder,
-            told,
+            {**told, "releases": _releases_at_hand(folder, told, options.python, say)},
             measured,
             before=before,
             form=_form(options.reader, told, say),

@@ -7,12 +7,14 @@ import shlex
 import shutil
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from shrinkray_gpu.attachment.header import Header
+from shrinkray_gpu.errors import NotReproduced
 from shrinkray_gpu.events import Checked, Finished, Hear, Phase, Verified, one_at_a_time, saying
 from shrinkray_gpu.evidence.other_faults import OtherFaults
 from shrinkray_gpu.evidence.secrets_found import Publish, published_texts, without_secret_words
@@ -81,7 +83,8 @@ def reduce(
     deleted its folder meanwhile).
     """
     path, options, hear = Path(path), options_of(options or Options(), named), one_at_a_time(on_event)
-    with folder_gone.folder_watch(places(path, options)[0]) as opened:
+    output, folder = places(path, options)
+    with _nothing_of_a_refusal(folder), folder_gone.folder_watch(output) as opened:
         return _reduced(
             path,
             options,
@@ -199,6 +202,18 @@ def _reduced(
         raise final_check_error(end.final, output, folder, stopped=reduction.ended in ("stopped", "interrupted"))
     hear(Finished(result.to_json()))
     return result
+
+
+@contextmanager
+def _nothing_of_a_refusal(folder: Path) -> Iterator[None]:
+    """A program that does not show the fault leaves no folder, unless one was there before."""
+    was_there = os.path.exists(folder)
+    try:
+        yield
+    except NotReproduced:
+        if not was_there:
+            shutil.rmtree(folder, ignore_errors=True)
+        raise
 
 
 def _say_doubt(chosen: Oracle | None, say: Say) -> None:

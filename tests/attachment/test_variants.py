@@ -68,6 +68,18 @@ def test_dtypes_of_tensors_named_or_not() -> None:
     assert "torch.ones(4, dtype=torch.float16)" in inserted and "torch.empty(n)\n" in inserted
 
 
+def test_both_operands_of_a_product_get_one_dtype() -> None:
+    text = "@triton.jit\ndef k(x, w):\n    tl.store(x, tl.dot(tl.load(x) * 2, w, out_dtype=tl.float32))\n"
+    knob = found(text)["dtype of both operands of tl.dot (line 3)"]
+    assert knob.current == "each its own"
+    assert {one.value: one.text.splitlines()[2].strip() for one in knob.variants} == {
+        "the first one's": "tl.store(x, tl.dot(tl.load(x) * 2, w.to((tl.load(x) * 2).dtype), out_dtype=tl.float32))",
+        "the second one's": "tl.store(x, tl.dot((tl.load(x) * 2).to(w.dtype), w, out_dtype=tl.float32))",
+    }
+    assert "dtype of both operands of tl.dot (line 3)" not in found(text.replace("tl.dot", "tl.sum"))
+    assert "dtype of both operands of tl.dot (line 3)" not in found(text.replace(", w,", ", tl.load(\n        w),"))
+
+
 def test_what_is_no_program_has_no_knobs() -> None:
     assert knobs("def (:\n") == () and knobs("print('fine')\n") == ()
 

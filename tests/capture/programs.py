@@ -64,3 +64,12 @@ COMPILES_NOT = HEAD + (
     "@triton.jit\ndef broken(x, N: tl.constexpr):\n    tl.store(x + tl.arange(0, N), 1.0)\n\n\n"
     "steps(0, 2)\nbroken[(1,)](x, 3)\n"
 )
+
+COMPILED = HEAD + (
+    "@torch.compile\ndef model(x, shift):\n"
+    "    y, out = torch.softmax(x * 2, -1), torch.empty_like(x)\n"
+    "    jagged[(1,)](y, out, 512, shift, BLOCK=512)\n    return out + 1\n\n\n"
+    "for step in range(10):\n    model(x.view(25, 40), 3 if step == 8 else 16)\n"
+    "torch.cuda.synchronize()\n"
+)
+"""Of torch.compile: a kernel of the user's among those that Inductor generates."""

@@ -182,6 +182,28 @@ def test_a_second_run_records_what_tensors_hold_and_which_launch_it_was(tmp_path
     assert not any(launch["needs_contents"] for launch in capsule["launches"])
 
 
+@pytest.mark.slow
+def test_the_launches_of_torch_compile_are_captured_and_recorded(tmp_path: Path) -> None:
+    done, first = run(tmp_path, programs.COMPILED)
+    assert first is not None, done.stderr
+    assert "misaligned address" in first["error"]["text"] and not first["exact"]
+    odd = [
+        launch["number"]
+        for launch in first["launches"]
+        if launch["record"]["kernel"] == "jagged"
+        and any(a["name"] == "shift" and a["text"] == "3" for a in launch["record"]["arguments"])
+    ]
+    assert len(odd) == 1 and any("softmax" in kernel for _, kernel in known(first))
+    [path] = tmp_path.glob("capsule_*.json")
+    done, capsule = run(tmp_path, programs.COMPILED, SHRINKRAY_GPU="record", SHRINKRAY_GPU_CAPSULE=path.name)
+    assert capsule is not None and capsule["exact"] and known(capsule)[0][1] == "jagged", done.stderr
+    words = f"capsule {path.name} --launch {odd[0]} --arch sm_90 --jobs 1 --no-report --no-second --max-time 5".split()
+    told = subprocess.run([*SHRINK, *words], cwd=tmp_path, env=environment(), capture_output=True, text=True)
+    assert told.returncode == 0, told.stderr
+    repro = (tmp_path / f"repro_{path.stem}_launch{odd[0]}.py").read_text()
+    assert "def jagged(" in repro and "torch.compile" not in repro
+
+
 @pytest.mark.parametrize(("words", "said"), [((), "which program?"), (("none.py",), "there is no script none.py")])
 def test_the_wrong_program_is_told_in_a_line(tmp_path: Path, words: tuple[str, ...], said: str) -> None:
     command = [sys.executable, "-m", "shrinkray_gpu.capture", *words]

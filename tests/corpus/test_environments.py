@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from shrinkray_gpu.corpus import environments
-from shrinkray_gpu.corpus.environments import in_order, triton_releases, with_ptxas, with_triton
+from shrinkray_gpu.corpus.environments import in_order, triton_releases, tritons_at_hand, with_ptxas, with_triton
 from shrinkray_gpu.errors import UsageError
 from shrinkray_gpu.questions.bisect.release_runs import ReleasePlace
 
@@ -150,6 +150,18 @@ def test_a_ptxas_that_is_not_to_be_had(python: str) -> None:
     with pytest.raises(UsageError, match=r"cannot install ptxas 12\.99: ERROR: Could not find a version"):
         with_ptxas("12.99", python=python)
     assert not (environments.home() / "ptxas-12.99").exists()
+
+
+def test_what_is_installed_aside_is_known_without_an_index(python: str) -> None:
+    assert tritons_at_hand(python) == []
+    for version in ("3.4.0", "3.6.0"):
+        with_triton(version, python=python)
+    before = installs(python)
+    assert tritons_at_hand(python) == ["3.6.0", "3.4.0"] and installs(python) == before
+    other = Path(with_triton("3.4.0", python=python))
+    assert "3.4.0" not in tritons_at_hand(str(other)), "of another interpreter, or its own"
+    (other.parents[1] / "whole").unlink()
+    assert tritons_at_hand(python) == ["3.6.0"], "one that was interrupted is none"
 
 
 def test_the_releases_are_those_of_the_index_oldest_first(python: str) -> None:

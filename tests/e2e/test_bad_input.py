@@ -35,6 +35,7 @@ def check(said: Said, code: int, *words: str, folder: Path) -> None:
         assert word in said.message, said.message
     left = {path.name for path in folder.iterdir() if path.suffix != ".shrink"}
     assert not any(name.startswith("repro_") for name in left), "a result without a reduction"
+    assert code != 3 or not any(folder.glob("*.shrink")), "a program that does not show the fault leaves nothing"
 
 
 @pytest.mark.parametrize(

@@ -75,7 +75,8 @@ def test_the_issue_of_the_flagship_has_all_that_a_maintainer_asks_for(flagship: 
         "memcheck | missing: needs the real GPU",
         "| `fix.diff` | passes: no fault, it ends well (exit 0) | passes: no fault, it ends well (exit 0) |",
         "| `ptxas=-O0` | faults: ",
-        "No other Triton was run here. By the corpus a fault like it is fixed in Triton >=3.9 (case `",
+        "No other Triton was run: none is installed aside. By the corpus a fault like it is fixed in Triton >=3.9 (",
+        " --triton 3.6.0,3.9.0` tries others, where it was reduced.",
     ):
         assert fact in issue, issue
     page = (flagship / "report.html").read_text()
@@ -228,6 +229,49 @@ def test_the_first_screen_of_the_page(flagship: Path, chromium: Any, width: int,
     page.locator("#hero button.copy").first.click()
     assert page.evaluate("window.copied") == (flagship / "repro_failing.py").read_text()
     page.close()
+
+
+def shade(page: Any) -> tuple[str, str]:
+    """The colours of the page and of a keyword of the repro."""
+    words = "[...document.querySelectorAll('body, #hero .code .k')].map((one) => getComputedStyle(one))"
+    back, *rest = page.evaluate(f"{words}.map((style, at) => at ? style.color : style.backgroundColor)")
+    return back, rest[0]
+
+
+def test_the_reader_chooses_light_or_dark_and_it_is_remembered(flagship: Path, chromium: Any) -> None:
+    shown = {}
+    for scheme in ("light", "dark"):
+        context = chromium.new_context(color_scheme=scheme)
+        page = context.new_page()
+        page.goto((flagship / "report.html").as_uri())
+        shown[scheme] = shade(page)
+        context.close()
+    assert len({*shown["light"], *shown["dark"]}) == 4, "page and words differ"
+    for scheme, other in (("light", "dark"), ("dark", "light")):
+        context = chromium.new_context(color_scheme=scheme)
+        page = context.new_page()
+        page.goto((flagship / "report.html").as_uri())
+        button = page.get_by_role("button", name=f"{other.title()} theme")
+        button.focus()
+        page.keyboard.press("Enter")
+        assert shade(page) == shown[other]
+        page.reload()
+        assert shade(page) == shown[other], "remembered"
+        page.get_by_role("button", name=f"{scheme.title()} theme").click()
+        assert shade(page) == shown[scheme]
+        context.close()
+
+
+def test_without_javascript_the_page_shows_all_that_it_has(flagship: Path, chromium: Any) -> None:
+    context = chromium.new_context(java_script_enabled=False, color_scheme="dark")
+    page = context.new_page()
+    page.goto((flagship / "report.html").as_uri())
+    assert "import torch" in page.locator("#hero .code").first.inner_text()
+    panels = page.locator("[role=tabpanel]")
+    assert panels.count() >= 5 and all(panels.nth(at).is_visible() for at in range(panels.count()))
+    assert page.locator("#compiled h4").all_inner_texts()[:2] == ["TTIR", "TTGIR"]
+    assert page.locator("button:visible").count() == 0, "no button that does nothing"
+    context.close()
 
 
 def test_the_rest_of_the_page_in_a_browser(flagship: Path, chromium: Any) -> None:

@@ -17,9 +17,9 @@ pytestmark = pytest.mark.gpu
 ROOT = Path(__file__).parents[2]
 
 
-def captured(folder: Path, **variables: str) -> Path:
+def captured(folder: Path, program: str = programs.WAITS, **variables: str) -> Path:
     """The capsule that the program leaves."""
-    (folder / "program.py").write_text(programs.WAITS)
+    (folder / "program.py").write_text(program)
     before = set(folder.glob("capsule_*.json"))
     path = os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
     done = subprocess.run(
@@ -48,5 +48,25 @@ def test_a_capsule_of_a_device_is_reduced_without_its_program(tmp_path: Path, wh
 
 def test_a_second_run_says_which_launch_it_was(tmp_path: Path) -> None:
     first = captured(tmp_path)
-    made = json.loads(captured(tmp_path, SHRINKRAY_GPU="record", SHRINKRAY_GPU_CAPSULE=first.name).read_text())
+    made = json.loads(
+        captured(tmp_path, programs.WAITS, SHRINKRAY_GPU="record", SHRINKRAY_GPU_CAPSULE=first.name).read_text()
+    )
     assert made["exact"] and (made["launches"][0]["number"], made["launches"][0]["record"]["kernel"]) == (903, "jagged")
+
+
+def test_a_launch_of_torch_compile_is_captured_and_reduced(tmp_path: Path) -> None:
+    """By Inductor's static launcher, which knows no kernel, where torch has it."""
+    path = captured(tmp_path, programs.COMPILED)
+    odd = [
+        launch["number"]
+        for launch in json.loads(path.read_text())["launches"]
+        if launch["record"]["kernel"] == "jagged"
+        and any(a["name"] == "shift" and a["text"] == "3" for a in launch["record"]["arguments"])
+    ]
+    assert len(odd) == 1
+    words = ["capsule", path.name, "--launch", str(odd[0]), "--no-report", "--no-second", "--max-time", "60"]
+    told = subprocess.run(
+        [*SHRINK, *words], cwd=tmp_path, env=environment(), capture_output=True, text=True, timeout=500
+    )
+    assert told.returncode == 0, told.stderr
+    assert "def jagged(" in (tmp_path / f"repro_{path.stem}_launch{odd[0]}.py").read_text()

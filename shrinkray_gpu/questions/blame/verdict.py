@@ -74,7 +74,8 @@ def _of_device(seen: Evidence, fault: Fault, trials: BlameTrials) -> Blame:
     for launch in run.launches:
         rule = static_rule(launch)
         if rule is not None and rule.name == tma.RULE.name:
-            why = f"{launch.fault}: where a copy lies in shared memory is the compiler's choice"
+            found = launch.fault.removeprefix(f"{rule.name}: ")
+            why = f"{found}: where a copy lies in shared memory is the compiler's choice"
             return Blame(BELOW, why, f"the static rule {rule.name}", next=NEXT)
     broken = faulting_launch(run)
     if broken is not None:

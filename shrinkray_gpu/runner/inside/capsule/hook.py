@@ -14,7 +14,7 @@ import threading
 from typing import Any, Callable, Iterator, Optional
 
 from ..process.patches import Patches
-from . import recording, ring, writing
+from . import inductor, recording, ring, writing
 from .capsule_schema import VARIABLE
 
 FOLDER = "SHRINKRAY_GPU_CAPSULES"
@@ -55,11 +55,13 @@ class Hook:
     def __init__(self, recording: "Optional[recording.LaunchContents]" = None) -> None:
         self.ring = ring.LaunchRing()
         self.recording = recording
+        self._watcher = recording or self.ring
         self.patches = Patches()
         self.written: Optional[str] = None
 
     def install(self) -> None:
         self.patches.on_import("triton", self._wrap_launches)
+        self.patches.on_import(inductor.MODULE, self._wrap_inductor)
         self.patches.on_import("torch.cuda", self._wrap_waits)
         self.patches.set(sys, "excepthook", self._excepthook(sys.excepthook))
         self.patches.set(threading, "excepthook", self._thread_hook(threading.excepthook))
@@ -75,8 +77,12 @@ class Hook:
             from triton.runtime.jit import JITFunction
         except ImportError:
             return
-        watch = self.ring.watch if self.recording is None else self.recording.watch
-        self.patches.wrap(JITFunction, "run", lambda original: watch(original, self._failed))
+        self.patches.wrap(JITFunction, "run", lambda original: self._watcher.watch(original, self._failed))
+
+    def _wrap_inductor(self, heuristics: Any) -> None:
+        tuner, watcher = heuristics.CachingAutotuner, self._watcher
+        self.patches.wrap(tuner, "run", lambda original: watcher.watch_inductor(original, self._failed))
+        self.patches.wrap(tuner, "bench", lambda original: watcher.watch_trials(original, self._failed))
 
     def _wrap_waits(self, cuda: Any) -> None:
         for owner, name in ((cuda, "synchronize"), (cuda.Stream, "synchronize"), (cuda.Event, "synchronize")):

@@ -14,10 +14,11 @@ from typing import Any, Callable, Dict, FrozenSet, Optional, Tuple
 
 from ..capture import contents, description, launch_kind
 from ..process.trouble import note_trouble
-from . import writing
+from . import inductor, writing
 from .capsule_schema import CapsuleError, CapsuleFile
 
 Record = Dict[str, Any]
+Failed = Callable[[Any, BaseException], None]
 
 
 class LaunchContents:
@@ -33,49 +34,85 @@ class LaunchContents:
         self.kinds: "OrderedDict[Any, Tuple[int, int, Record]]" = OrderedDict()
         self._kernels: Dict[int, Any] = {}  # kinds name kernels by their ids
 
-    def watch(self, original: Callable[..., Any], failed: Callable[[Any, BaseException], None]) -> Callable[..., Any]:
+    def watch(self, original: Callable[..., Any], failed: Failed) -> Callable[..., Any]:
         """`JITFunction.run`, described and waited for."""
 
         def run(kernel: Any, *args: Any, grid: Any, warmup: bool, **kwargs: Any) -> Any:
             if warmup:
                 return original(kernel, *args, grid=grid, warmup=warmup, **kwargs)
-            self.count += 1
-            record = None
-            if self.only is None or getattr(kernel, "__name__", "") in self.only:
-                _wait()  # what fails here was launched earlier
-                record = self._record(kernel, args, kwargs)
 
-            def sizes(meta: Any) -> Any:
-                found = grid(meta)
-                if record is not None:
-                    record["grid"] = description.grid(found)
-                return found
+            def describe(record: Record) -> None:
+                description.describe_call(record, kernel, args, kwargs)
 
-            if record is not None and not callable(grid):
-                record["grid"] = description.grid(grid)
-            self.current = self.count if record is not None else 0
-            try:
-                found = original(kernel, *args, grid=sizes if callable(grid) else grid, warmup=False, **kwargs)
-                if record is not None:
-                    _wait()
-                self.current = 0
-                return found
-            except BaseException as error:
-                failed(record, error)
-                raise
+            def go(record: Optional[Record]) -> Any:
+                def sizes(meta: Any) -> Any:
+                    found = grid(meta)
+                    if record is not None:
+                        record["grid"] = description.grid(found)
+                    return found
+
+                if record is not None and not callable(grid):
+                    record["grid"] = description.grid(grid)
+                return original(kernel, *args, grid=sizes if callable(grid) else grid, warmup=False, **kwargs)
+
+            return self._launch(kernel, describe, go, failed)
 
         return run
 
-    def _record(self, kernel: Any, args: Any, kwargs: Record) -> Record:
+    def watch_inductor(self, original: Callable[..., Any], failed: Failed) -> Callable[..., Any]:
+        """`CachingAutotuner.run`. While it still chooses, its trials are recorded and the launch after them is not."""
+
+        def run(tuner: Any, *args: Any, **kwargs: Any) -> Any:
+            launcher = inductor.launcher_of(tuner)
+            if launcher is None:
+                return original(tuner, *args, **kwargs)
+
+            def describe(record: Record) -> None:
+                inductor.describe(record, tuner, launcher, kwargs.get("grid"), args)
+
+            return self._launch(tuner.fn, describe, lambda _: original(tuner, *args, **kwargs), failed)
+
+        return run
+
+    def watch_trials(self, original: Callable[..., Any], failed: Failed) -> Callable[..., Any]:
+        """`CachingAutotuner.bench`: a launch by one of several launchers."""
+
+        def bench(tuner: Any, launcher: Any, *args: Any, **kwargs: Any) -> Any:
+            def describe(record: Record) -> None:
+                inductor.describe(record, tuner, launcher, kwargs.get("grid"), args)
+
+            return self._launch(tuner.fn, describe, lambda _: original(tuner, launcher, *args, **kwargs), failed)
+
+        return bench
+
+    def _launch(self, kernel: Any, describe: Callable[[Record], None], go: Callable[..., Any], failed: Failed) -> Any:
+        """`go`: launches, and is given the record, or None for a kernel that is not recorded."""
+        self.count += 1
+        record = None
+        if self.only is None or getattr(kernel, "__name__", "") in self.only:
+            _wait()  # what fails here was launched earlier
+            record = self._record(kernel, describe)
+        self.current = self.count if record is not None else 0
+        try:
+            found = go(record)
+            if record is not None:
+                _wait()
+            self.current = 0
+            return found
+        except BaseException as error:
+            failed(record, error)
+            raise
+
+    def _record(self, kernel: Any, describe: Callable[[Record], None]) -> Record:
         record = writing.blank(kernel, self.count)
         notes = description.NOTES
         notes.append(self.contents.note)
         try:
             with note_trouble(record):
-                description.describe_call(record, kernel, args, kwargs)
+                describe(record)
         finally:
             notes.remove(self.contents.note)
-        self._kernels.setdefault(id(kernel), kernel)
+        self._kernels.setdefault(id(record["kernel"]), record["kernel"])
         key = launch_kind.kind(record)
         times = self.kinds[key][1] if key in self.kinds else 0
         self.kinds[key] = (self.count, times + 1, record)

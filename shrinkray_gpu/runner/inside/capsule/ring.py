@@ -10,13 +10,14 @@ import copy
 import enum
 import itertools
 from collections import deque
-from typing import Any, Callable, Deque, Dict, List, Tuple
+from typing import Any, Callable, Deque, Dict, Iterable, List, Set, Tuple
 
 LATEST = 512
 """Launches kept; beside them the last one of each kernel."""
 
 Entry = List[Any]
-"""See the indices below."""
+"""See the indices below. Of a launch of Inductor, the kernel is its autotuner, and the grid is the launcher, if it was
+given, and a function that tells the grid, or None."""
 KERNEL, GRID, ARGS, KWARGS, NUMBER, TROUBLE = range(6)
 
 Seen = Callable[[Entry, BaseException], None]
@@ -97,16 +98,20 @@ class LaunchRing:
     def watch(self, original: Callable[..., Any], failed: Seen) -> Callable[..., Any]:
         """`JITFunction.run`, the door by which launches go in every Triton since 3.0. `failed` is told of what it
         raises."""
-        latest, last, kept, plain, numbers = self.latest, self.last, _kept, _PLAIN, self._numbers
+        latest, last, plain, numbers = self.latest, self.last, _PLAIN, self._numbers
 
         def run(kernel: Any, *args: Any, grid: Any, warmup: bool, **kwargs: Any) -> Any:
             if warmup:
                 return original(kernel, *args, grid=grid, warmup=warmup, **kwargs)
-            entry: Entry = [kernel, grid, None, None, next(numbers), ""]
+            entry: Entry = [kernel, grid, None, kwargs, next(numbers), ""]
             try:
-                entry[ARGS] = [value if type(value) in plain else kept(value) for value in args]
-                entry[KWARGS] = {n: value if type(value) in plain else kept(value) for n, value in kwargs.items()}
+                entry[ARGS] = _all_kept(args)
+                for value in kwargs.values():
+                    if type(value) not in plain:
+                        entry[KWARGS] = dict(zip(kwargs, _all_kept(kwargs.values())))
+                        break
             except Exception as error:  # a tensor of a kind that has no memory, or none yet
+                entry[ARGS] = entry[KWARGS] = None
                 entry[TROUBLE] = "%s: %s" % (type(error).__name__, error)
             if callable(grid):
                 entry[GRID] = None
@@ -121,6 +126,38 @@ class LaunchRing:
 
         return run
 
+    def watch_inductor(self, original: Callable[..., Any], failed: Seen) -> Callable[..., Any]:
+        """`CachingAutotuner.run`, the door of torch.compile. Older torch passes a function for the grid by name."""
+        latest, last, numbers = self.latest, self.last, self._numbers
+
+        def run(tuner: Any, *args: Any, **kwargs: Any) -> Any:
+            entry: Entry = [tuner, (None, kwargs.get("grid")), None, None, next(numbers), ""]
+            try:
+                entry[ARGS] = _all_kept(args)
+            except Exception as error:
+                entry[TROUBLE] = "%s: %s" % (type(error).__name__, error)
+            latest.append(entry)
+            last[id(tuner)] = entry
+            try:
+                return original(tuner, *args, **kwargs)
+            except BaseException as error:
+                failed(entry, error)
+                raise
+
+        return run
+
+    def watch_trials(self, original: Callable[..., Any], failed: Seen) -> Callable[..., Any]:
+        """`CachingAutotuner.bench`, which launches one of several configurations by its `launcher`."""
+
+        def bench(tuner: Any, launcher: Any, *args: Any, **kwargs: Any) -> Any:
+            def go(tuner: Any, *args: Any, **kwargs: Any) -> Any:
+                self.latest[-1][GRID] = (launcher, kwargs.get("grid"))
+                return original(tuner, launcher, *args, **kwargs)
+
+            return self.watch_inductor(go, failed)(tuner, *args, **kwargs)
+
+        return bench
+
 
 def _noting(entry: Entry, grid: Callable[[Any], Any]) -> Callable[[Any], Any]:
     def sizes(meta: Any) -> Any:
@@ -133,14 +170,35 @@ def _noting(entry: Entry, grid: Callable[[Any], Any]) -> Callable[[Any], Any]:
 _PLAIN = frozenset({int, float, bool, str, type(None)})
 
 
+_TENSORS: Set[type] = set()
+"""Types of the tensors seen so far: of these, `_all_kept` asks at once."""
+
+
+def _all_kept(values: Iterable[Any]) -> List[Any]:
+    """What may be kept of the arguments of a launch. Written for speed: it runs before every launch."""
+    found: List[Any] = []
+    for value in values:
+        kind = type(value)
+        if kind in _TENSORS:
+            found.append((value.dtype, value.shape, value.stride(), value.data_ptr()))
+        elif kind in _PLAIN:
+            found.append(value)
+        else:
+            found.append(_kept(value))
+    return found
+
+
 def _kept(value: Any) -> Any:
     """What may be kept of an argument: of a tensor, the arguments of `TensorFacts`."""
     if not hasattr(value, "untyped_storage"):  # `triton.reinterpret` has all else
         return _other(value)
     try:
-        return (value.dtype, value.shape, value.stride(), value.data_ptr())
+        about = (value.dtype, value.shape, value.stride(), value.data_ptr())
     except AttributeError:
         return _other(value)
+    if hasattr(type(value), "untyped_storage"):
+        _TENSORS.add(type(value))
+    return about
 
 
 def _other(value: Any) -> Any:

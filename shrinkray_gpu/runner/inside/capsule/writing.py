@@ -11,7 +11,7 @@ from typing import Any, Dict, Iterable, List, Optional, Tuple
 
 from ..capture import description, launch_kind, record_text, schema
 from ..capture.overlaps import tensors
-from . import ring
+from . import inductor, ring
 from .capsule_schema import VERSION, CapsuleError, CapsuleFile, CapsuleLaunch
 
 Record = Dict[str, Any]
@@ -33,13 +33,18 @@ _NEXT = (
 
 def of_entry(entry: ring.Entry) -> Record:
     """The record of a launch that the ring holds."""
-    record = blank(entry[ring.KERNEL], entry[ring.NUMBER])
+    kernel = entry[ring.KERNEL]
+    record = blank(kernel.fn if inductor.is_autotuner(kernel) else kernel, entry[ring.NUMBER])
     record["trouble"] = entry[ring.TROUBLE]
     try:
-        record["grid"] = description.grid(entry[ring.GRID])
         args = [ring.facts(value) for value in entry[ring.ARGS] or ()]
+        if inductor.is_autotuner(kernel):
+            launcher, grid = entry[ring.GRID]
+            inductor.describe(record, kernel, launcher or inductor.launcher_of(kernel), grid, args)
+            return record
+        record["grid"] = description.grid(entry[ring.GRID])
         kwargs = {name: ring.facts(value) for name, value in (entry[ring.KWARGS] or {}).items()}
-        description.describe_call(record, entry[ring.KERNEL], args, kwargs)
+        description.describe_call(record, kernel, args, kwargs)
     except Exception as error:
         record["trouble"] = record["trouble"] or str(error)
     return record

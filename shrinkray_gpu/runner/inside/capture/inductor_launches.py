@@ -97,9 +97,9 @@ def _precompile_config(capture: Any, original: Callable[..., Any]) -> Callable[.
             return original(self, config, *args, **kwargs)
         record = capture.record(self.fn, "inductor")
         record["grid"] = [1]
-        meta = _meta(self, config)
+        meta = compile_meta(self, config)
         with note_trouble(record):
-            _make_up(record, self.fn, meta, options(_options_asked(config, meta)))
+            _make_up(record, self.fn, meta, options(options_asked(config, meta)))
         found = capture.compile(record, lambda: original(self, config, *args, **kwargs))
         if isinstance(found, tuple) and len(found) == 2 and callable(found[1]):  # up to torch 2.6
             _listen(capture, found[1], self.fn, found[0], meta, config)
@@ -118,7 +118,8 @@ def _make_launcher(capture: Any, original: Callable[..., Any]) -> Callable[..., 
     return make_launcher
 
 
-def _meta(tuner: Any, config: Any) -> Record:
+def compile_meta(tuner: Any, config: Any) -> Record:
+    """What Inductor tells the compiler for this configuration: signature, constants, what is divisible."""
     make = getattr(tuner, "_create_compile_meta", None)
     if make is not None:
         return dict(make(config))
@@ -146,7 +147,7 @@ def _listen(capture: Any, launcher: Any, fn: Any, binary: Any, meta: Record, con
         record["grid"] = [int(n) for n in (x, y, z)]
         with note_trouble(record):
             values = arguments_by_name(fn, meta, rest[2:])
-            description.describe(record, values, options(_options_asked(config, meta), capture.log.compiles, binary))
+            description.describe(record, values, options(options_asked(config, meta), capture.log.compiles, binary))
             record["specialised"] = specialisation(fn, meta, values)
         capture.launch(record, go, lambda: record["grid"], is_logged)
         return None
@@ -154,7 +155,8 @@ def _listen(capture: Any, launcher: Any, fn: Any, binary: Any, meta: Record, con
     scope["runner"] = run
 
 
-def _options_asked(config: Any, meta: Record) -> Record:
+def options_asked(config: Any, meta: Record) -> Record:
+    """Launch options of the configuration."""
     return {"num_warps": config.num_warps, "num_stages": config.num_stages, "debug": bool(meta.get("debug", False))}
 
 
