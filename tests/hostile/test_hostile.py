@@ -78,25 +78,28 @@ class Place:
         return len(os.listdir("/proc/self/fd")) - waiting
 
 
-def pool_in(folder: Path, mode: str, word: str, *, left_open: tuple[str, ...] = ()) -> Pool:
+def pool_in(
+    folder: Path, mode: str, word: str, *, left_open: tuple[str, ...] = (), torch: bool = False, warm: bool = False
+) -> Pool:
+    """`torch`: lanes have it before a candidate comes; `warm`: and a context on the GPU."""
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
     setup = Setup(
         python=sys.executable,
         environment={**environment, "HOSTILE": word},
-        imports=(),
+        imports=("torch",) * torch,
         own=(str(folder),),
         scratch=str(folder / "scratch"),
+        warm=warm,
         reuse=mode == "warm",
         left_open=left_open,
     )
     return Pool(Script(folder / "script.py", cwd=folder), setup, mode="fork", jobs=1, seconds=SECONDS, extra=0.0)
 
 
-@pytest.fixture(scope="module", params=["warm", "fork", "cold", "plain"])
-def place(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
-    folder = tmp_path_factory.mktemp("hostile")
+@contextlib.contextmanager
+def place_in(folder: Path, mode: str, *, torch: bool = False, warm: bool = False) -> Iterator[Place]:
     (folder / "scratch").mkdir()
-    place = Place(request.param, pool_in(folder, request.param, word := uuid.uuid4().hex), word)
+    place = Place(mode, pool_in(folder, mode, word := uuid.uuid4().hex, torch=torch, warm=warm), word)
     with closing(place.pool), pytest.MonkeyPatch.context() as patch:
         patch.setattr(wire, "WHOLE", 2.0)
         place.pool.start("")
@@ -104,9 +107,19 @@ def place(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
     assert not_gone(place.left) == []
 
 
+@pytest.fixture(scope="module", params=["warm", "fork", "cold", "plain"])
+def place(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
+    with place_in(tmp_path_factory.mktemp("hostile"), request.param) as place:
+        yield place
+
+
 @pytest.mark.parametrize("name", ALL)
 def test_a_candidate_from_hell(place: Place, name: str) -> None:
-    candidate = ALL[name]
+    check(place, ALL[name])
+
+
+def check(place: Place, candidate: Candidate) -> None:
+    """That what is said of it is true or unknown, that the next one is unharmed, and that nothing is left."""
     if place.mode == "warm":
         place.run("pass")
     before = place.files()
@@ -122,6 +135,19 @@ def test_a_candidate_from_hell(place: Place, name: str) -> None:
     assert [one for one in os.listdir("/dev/shm") if place.word in one] == []
     assert place.files() <= before
     assert took < ENOUGH
+
+
+SHARED_TENSOR = (
+    "import torch, torch.multiprocessing as m\nm.set_sharing_strategy('file_system')\n"
+    "shared = torch.ones(1 << 20).share_memory_()\nprint(int(shared.sum()))\n"
+)
+
+
+@pytest.mark.parametrize("mode", ["warm", "cold"])
+def test_a_tensor_in_shared_memory_outlives_no_manager(tmp_path_factory: pytest.TempPathFactory, mode: str) -> None:
+    """torch's own process removes it, and a tensor whose manager was killed before it aborts the program."""
+    with place_in(tmp_path_factory.mktemp("t"), mode, torch=True) as place:  # a socket's name has 107 characters
+        check(place, Candidate(SHARED_TENSOR, stdout="1048576\n"))
 
 
 def as_fenced(candidate: Candidate, run: Run) -> Candidate:

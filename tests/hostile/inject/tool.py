@@ -44,6 +44,8 @@ class Ended:
     late: bool
     left: tuple[str, ...]
     """Processes that were there still after GONE seconds."""
+    emptied: float
+    """Seconds from the tool's end to that of the last process it had started."""
 
     @property
     def message(self) -> str:
@@ -78,7 +80,8 @@ class Tool:
             self.process.kill()
             out, err = self.process.communicate()
         took = self.seconds()
-        return Ended(self.process.returncode, out, err, took, late, tuple(self.left()))
+        left = tuple(self.left())
+        return Ended(self.process.returncode, out, err, took, late, left, self.seconds() - took)
 
     def left(self) -> list[str]:
         """What goes on GONE seconds after the tool's end. It is ended here."""
