@@ -108,7 +108,7 @@ def _reached(tool: Tool, moment: Moment, folder: Path) -> bool:
         lines, ended = _journal(folder)
         if moment.phase == "start" and tool.seconds() >= moment.at:
             return True
-        if moment.phase == "search" and lines >= moment.at:
+        if moment.phase == "search" and (lines >= moment.at or ended):  # resumed ones may have fewer lines
             return True
         if moment.phase == "end" and ended:
             over = over or tool.seconds()
