@@ -110,10 +110,10 @@ class Lane:
         try:
             hello, _ = wire.receive(self.link, seconds)
         except OSError as error:
-            self.trouble = f"a lane did not come up: {error or 'its process ended'}"
+            self.trouble = f"a lane did not come up: {str(error) or 'its process ended'}"
             self.silent = isinstance(error, TimeoutError)
             return False
-        if why := str(hello.get("broken", "")).strip() or hello_problem(hello):
+        if why := str(hello.get("broken", "")).strip().rpartition("\n")[2] or hello_problem(hello):
             self.trouble = f"a lane did not come up: {why}"
             return False
         self.pid, self.fence, self.device = hello["hello"], tuple(hello["fence"]), hello["device"]

@@ -14,7 +14,7 @@ import time
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pytest
@@ -34,7 +34,14 @@ ENOUGH = 60.0
 """Time for one that ends, also on a machine with much else to do."""
 GONE = 30.0
 """Seconds after which nothing of a candidate may be left: far fewer than the 600 that some of them sleep."""
-UNHARMED = "import json, threading\nprint(json.dumps('unharmed'), threading.active_count(), flush=True)\n"
+UNHARMED = (
+    "import gc, json, os, resource, signal, threading\n"
+    "kept = ('Umask', 'Uid', 'CapEff', 'NoNewPrivs', 'Seccomp', 'Cpus_allowed')\n"
+    "print(json.dumps('unharmed'), threading.active_count(), os.nice(0), gc.isenabled(), gc.get_threshold(),\n"
+    "      [signal.getitimer(number) for number in range(3)], [resource.getrlimit(number) for number in range(16)],\n"
+    "      [line for line in open('/proc/self/status') if line.startswith(kept)], flush=True)\n"
+)
+"""Says how it finds its process, too."""
 
 
 @dataclass(frozen=True)
@@ -44,6 +51,8 @@ class Place:
     mode: str
     pool: Pool
     word: str
+    usual: list[str] = field(default_factory=list)
+    """What UNHARMED says where nothing ran before."""
 
     def run(self, source: str, seconds: float = ENOUGH) -> Run:
         pool = self.pool.serving(self.pool.script, seconds=seconds)
@@ -78,35 +87,50 @@ class Place:
         return len(os.listdir("/proc/self/fd")) - waiting
 
 
-def pool_in(folder: Path, mode: str, word: str, *, left_open: tuple[str, ...] = ()) -> Pool:
+def pool_in(
+    folder: Path, mode: str, word: str, *, left_open: tuple[str, ...] = (), torch: bool = False, warm: bool = False
+) -> Pool:
+    """`torch`: lanes have it before a candidate comes; `warm`: and a context on the GPU."""
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
     setup = Setup(
         python=sys.executable,
         environment={**environment, "HOSTILE": word},
-        imports=(),
+        imports=("torch",) * torch,
         own=(str(folder),),
         scratch=str(folder / "scratch"),
+        warm=warm,
         reuse=mode == "warm",
         left_open=left_open,
     )
     return Pool(Script(folder / "script.py", cwd=folder), setup, mode="fork", jobs=1, seconds=SECONDS, extra=0.0)
 
 
-@pytest.fixture(scope="module", params=["warm", "fork", "cold", "plain"])
-def place(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
-    folder = tmp_path_factory.mktemp("hostile")
+@contextlib.contextmanager
+def place_in(folder: Path, mode: str, *, torch: bool = False, warm: bool = False) -> Iterator[Place]:
     (folder / "scratch").mkdir()
-    place = Place(request.param, pool_in(folder, request.param, word := uuid.uuid4().hex), word)
+    place = Place(mode, pool_in(folder, mode, word := uuid.uuid4().hex, torch=torch, warm=warm), word)
     with closing(place.pool), pytest.MonkeyPatch.context() as patch:
         patch.setattr(wire, "WHOLE", 2.0)
         place.pool.start("")
+        place.usual.append(place.run(UNHARMED).stdout)
+        assert place.usual[0].startswith('"unharmed" 1 ')
         yield place
     assert not_gone(place.left) == []
 
 
+@pytest.fixture(scope="module", params=["warm", "fork", "cold", "plain"])
+def place(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
+    with place_in(tmp_path_factory.mktemp("hostile"), request.param) as place:
+        yield place
+
+
 @pytest.mark.parametrize("name", ALL)
 def test_a_candidate_from_hell(place: Place, name: str) -> None:
-    candidate = ALL[name]
+    check(place, ALL[name])
+
+
+def check(place: Place, candidate: Candidate) -> None:
+    """That what is said of it is true or unknown, that the next one is unharmed, and that nothing is left."""
     if place.mode == "warm":
         place.run("pass")
     before = place.files()
@@ -117,11 +141,24 @@ def test_a_candidate_from_hell(place: Place, name: str) -> None:
     again = place.run(UNHARMED)
     assert not_gone(place.left) == []
     assert true_or_unknown(run, as_fenced(candidate, run)) or adopted, run
-    assert (again.exit, again.stdout, again.trouble) == (0, '"unharmed" 1\n', ""), again
+    assert (again.exit, again.stdout, again.trouble) == (0, *place.usual, ""), again
     assert list(Path(place.pool.setup.scratch).iterdir()) == []
     assert [one for one in os.listdir("/dev/shm") if place.word in one] == []
     assert place.files() <= before
     assert took < ENOUGH
+
+
+SHARED_TENSOR = (
+    "import torch, torch.multiprocessing as m\nm.set_sharing_strategy('file_system')\n"
+    "shared = torch.ones(1 << 20).share_memory_()\nprint(int(shared.sum()))\n"
+)
+
+
+@pytest.mark.parametrize("mode", ["warm", "cold"])
+def test_a_tensor_in_shared_memory_outlives_no_manager(tmp_path_factory: pytest.TempPathFactory, mode: str) -> None:
+    """torch's own process removes it, and a tensor whose manager was killed before it aborts the program."""
+    with place_in(tmp_path_factory.mktemp("t"), mode, torch=True) as place:  # a socket's name has 107 characters
+        check(place, Candidate(SHARED_TENSOR, stdout="1048576\n"))
 
 
 def as_fenced(candidate: Candidate, run: Run) -> Candidate:

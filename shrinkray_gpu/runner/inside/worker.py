@@ -63,7 +63,8 @@ class _ForkServer:
         pid = os.fork()
         if pid == 0:
             self.control.close()
-            signal.set_wakeup_fd(-1)
+            for pipe in (self.wake, signal.set_wakeup_fd(-1)):  # by which a candidate would wake and mislead us
+                os.close(pipe)
             signal.signal(signal.SIGCHLD, signal.SIG_DFL)
             os.setsid()
             descendants.adopt()

@@ -17,6 +17,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from tests.hostile.inject.subjects import SUBJECTS
 from tests.hostile.inject.tool import Ended, Subject, Tool, started
@@ -79,9 +80,11 @@ def moments(chance: random.Random, count: int, chains: int, known: Spans) -> lis
     return drawn
 
 
-def chain(subject: Subject, at: Sequence[Moment], known: Spans, folder: Path) -> Iterator[tuple[Moment | None, str]]:
-    """Each moment with what was wrong at it, and at the end None with what is wrong with the result; empty for
-    nothing."""
+def chain(
+    subject: Subject, at: Sequence[Moment], known: Spans, folder: Path
+) -> Iterator[tuple[Moment | None, str, float]]:
+    """Each moment with what was wrong at it (empty for nothing), and the seconds until nothing was left. At the end
+    None, with what is wrong with the result."""
     subject.write(folder)
     for moment in at:
         for part in PARTS[moment.phase]:
@@ -91,12 +94,11 @@ def chain(subject: Subject, at: Sequence[Moment], known: Spans, folder: Path) ->
             ended = tool.ended(PATIENCE)
             if reached:
                 break
-        if not reached:
-            yield moment, f"it had ended before: {ended.code} {ended.err[-300:]}" if ended.code else "ended before"
-        yield moment, _problem(ended, folder)
+        early = "" if reached else f"it had ended before: {ended.code} {ended.err[-300:]}"
+        yield moment, early or _problem(ended, folder), ended.emptied
     ended = started(subject, "--resume", folder=folder).ended(PATIENCE)
     wrong = _problem(ended, folder) or (f"exit code {ended.code}: {ended.err[-1500:]}" if ended.code else "")
-    yield None, wrong or ("" if _result(folder) == known.text else f"another result: {_result(folder)}")
+    yield None, wrong or ("" if _result(folder) == known.text else f"another result: {_result(folder)}"), ended.emptied
 
 
 def _reached(tool: Tool, moment: Moment, folder: Path) -> bool:
@@ -106,7 +108,7 @@ def _reached(tool: Tool, moment: Moment, folder: Path) -> bool:
         lines, ended = _journal(folder)
         if moment.phase == "start" and tool.seconds() >= moment.at:
             return True
-        if moment.phase == "search" and lines >= moment.at:
+        if moment.phase == "search" and (lines >= moment.at or ended):  # resumed ones may have fewer lines
             return True
         if moment.phase == "end" and ended:
             over = over or tool.seconds()
@@ -141,7 +143,7 @@ def _result(folder: Path) -> str:
     return path.read_text() if path.exists() else ""
 
 
-def run(subject: Subject, count: int, chains: int, seed: int, say: Callable[[str], None]) -> list[dict[str, str]]:
+def run(subject: Subject, count: int, chains: int, seed: int, say: Callable[[str], None]) -> list[dict[str, Any]]:
     """What came of it, a row for each moment and each end."""
     rows = []
     with tempfile.TemporaryDirectory(prefix="kills-") as made:
@@ -150,9 +152,10 @@ def run(subject: Subject, count: int, chains: int, seed: int, say: Callable[[str
         say(f"{subject.name}: start {known.start:.0f} s, search {known.search} lines, end {known.end:.0f} s")
         for number, at in enumerate(moments(random.Random(seed), count, chains, known)):
             (folder := Path(made, str(number))).mkdir()
-            for moment, wrong in chain(subject, at, known, folder):
-                rows.append({"chain": str(number), "moment": str(moment or "the end"), "problem": wrong})
-                say(f"chain {number}: {moment or 'the end'}: {wrong or 'well'}")
+            for moment, wrong, emptied in chain(subject, at, known, folder):
+                row = {"chain": str(number), "moment": str(moment or "the end"), "problem": wrong}
+                rows.append({**row, "seconds until nothing was left": round(emptied, 2)})
+                say(f"chain {number}: {moment or 'the end'}: {wrong or 'well'}, nothing left after {emptied:.2f} s")
     return rows
 
 
@@ -167,7 +170,8 @@ def main() -> None:
     rows = run(SUBJECTS[given.subject], given.moments, given.chains, given.seed, lambda text: print(text, flush=True))
     problems = sum(bool(row["problem"]) for row in rows)
     kinds = Counter(row["moment"].partition(" ")[0] for row in rows)
-    print(f"{sum(kinds.values()) - kinds['the']} kills ({dict(kinds)}), {problems} problems")
+    slowest = max(row["seconds until nothing was left"] for row in rows)
+    print(f"{len(rows) - kinds['the']} kills ({dict(kinds)}), {problems} problems; nothing left after {slowest} s")
     if given.json:
         given.json.write_text(json.dumps(rows, indent=1) + "\n")
     raise SystemExit(bool(problems))

@@ -12,11 +12,11 @@ import struct
 import subprocess
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 
-from tests.hostile.inject.tool import Ended, Subject, Tool, started
+from tests.hostile.inject.tool import SEES_A_GPU, SHRINK, Ended, Subject, Tool, started
 
 SOURCE = Path(__file__).with_name("preload.c")
 LEFT = ("best.py", "journal.jsonl", "result.json", "ISSUE.md", "report.html")
@@ -48,6 +48,11 @@ class Disturbance:
     """Returns how often it did something."""
     told: tuple[str, ...] = ()
     """Where the command ends early, its message has one of these words."""
+    environment: Mapping[str, str] = field(default_factory=dict)
+    words: tuple[str, ...] = ()
+    """More of the command; also when it is resumed, as are the other two."""
+    program: tuple[str, ...] = SHRINK
+    """What Python is to run."""
 
 
 Draw = Callable[[random.Random, Undisturbed, Subject, Path], Disturbance]
@@ -187,6 +192,33 @@ def lost_for_good(chance: random.Random, known: Undisturbed, subject: Subject, f
     return Disturbance(f"nothing answers when the journal has {lines} lines", {}, act, told=("answer",))
 
 
+def shared_gpu(chance: random.Random, known: Undisturbed, subject: Subject, folder: Path) -> Disturbance:
+    """Somebody turns CUDA MPS on, as far as it is seen from outside: by the file that its clients look for."""
+    lines, control = chance.randint(1, 40), folder.with_name(f"{folder.name}.mps") / "control"
+
+    def act(tool: Tool) -> int:
+        while tool.is_at_work() and journal_lines(folder) < lines:
+            time.sleep(0.01)
+        if not tool.is_at_work():
+            return 0
+        control.parent.mkdir()
+        control.touch()
+        while tool.is_at_work() and tool.seconds() < LONGEST:
+            time.sleep(0.01)
+        shutil.rmtree(control.parent)  # before it is resumed
+        return 1
+
+    return Disturbance(
+        f"MPS is turned on when the journal has {lines} lines",
+        {},
+        act,
+        told=("CUDA MPS was turned on meanwhile",),
+        environment={"CUDA_MPS_PIPE_DIRECTORY": str(control.parent)},
+        words=("--mode", "cold"),  # a context for a lane there may be none
+        program=("-c", SEES_A_GPU),
+    )
+
+
 KINDS: dict[str, Draw] = {
     "no_room_once": no_room_once,
     "full_disk": full_disk,
@@ -199,6 +231,7 @@ KINDS: dict[str, Draw] = {
     "two_at_once": two_at_once,
     "lost_device": lost_device,
     "lost_for_good": lost_for_good,
+    "shared_gpu": shared_gpu,
 }
 
 
@@ -244,7 +277,8 @@ def under(drawn: Disturbance, kind: str, seed: int, subject: Subject, known: Und
     state = _state(folder)
     limit = 10 * known.seconds + (LONGEST if kind.startswith("lost") else 120)
     words = ("--timeout", "4") if kind.startswith("lost") else ()  # else the original may take 300 s
-    tool = started(subject, *words, folder=folder, more=_more(state, folder, drawn.inject))
+    more = {**_more(state, folder, drawn.inject), **drawn.environment}
+    tool = started(subject, *words, *drawn.words, folder=folder, more=more, program=drawn.program)
     problem, acted = "", 0
     try:
         acted = drawn.act(tool)
@@ -254,7 +288,8 @@ def under(drawn: Disturbance, kind: str, seed: int, subject: Subject, known: Und
     injected = acted + _counts(state)[1]
     problem = problem or _problem(ended, drawn, known, folder)
     if not problem and ended.code:
-        again = started(subject, "--resume", folder=folder).ended(limit)
+        more, words = drawn.environment, (*drawn.words, "--resume")
+        again = started(subject, *words, folder=folder, more=more, program=drawn.program).ended(limit)
         problem = _problem(again, None, known, folder)
         problem = problem and f"resumed: {problem}"
     return Outcome(kind, seed, drawn.what, injected, ended.code, ended.message, round(ended.seconds, 1), problem)

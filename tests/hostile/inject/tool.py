@@ -44,6 +44,8 @@ class Ended:
     late: bool
     left: tuple[str, ...]
     """Processes that were there still after GONE seconds."""
+    emptied: float
+    """Seconds from the tool's end to that of the last process it had started."""
 
     @property
     def message(self) -> str:
@@ -78,7 +80,8 @@ class Tool:
             self.process.kill()
             out, err = self.process.communicate()
         took = self.seconds()
-        return Ended(self.process.returncode, out, err, took, late, tuple(self.left()))
+        left = tuple(self.left())
+        return Ended(self.process.returncode, out, err, took, late, left, self.seconds() - took)
 
     def left(self) -> list[str]:
         """What goes on GONE seconds after the tool's end. It is ended here."""
@@ -167,13 +170,21 @@ def _read(pid: int, name: str) -> bytes:
         return b""
 
 
+SHRINK = ("-m", "shrinkray_gpu")
+SEES_A_GPU = (
+    "from shrinkray_gpu.device import gpus; gpus.present = lambda: True; "
+    "from shrinkray_gpu.cli.main import main; main()"
+)
+"""The command, of which the machine has a GPU, whether it has one or not."""
+
+
 def started(
-    subject: Subject, *words: str, folder: Path, more: Mapping[str, str] = {}, prefix: Sequence[str] = ()
+    subject: Subject, *words: str, folder: Path, more: Mapping[str, str] = {}, program: Sequence[str] = SHRINK
 ) -> Tool:
     """The command at work in this folder, where the subject was written."""
     word = uuid.uuid4().hex
     known = {**environment(), "PYTHONPATH": str(ROOT), "INJECTED": word, **more}
-    command = [*prefix, sys.executable, "-m", "shrinkray_gpu", subject.file, *subject.words, *words]
+    command = [sys.executable, *program, subject.file, *subject.words, *words]
     process = subprocess.Popen(
         command,
         cwd=folder,

@@ -17,9 +17,10 @@ from typing import Iterable, Iterator, List, Tuple
 ADOPT = 36
 PATIENCE = 3.0
 """Seconds in which processes that were killed end; a context on a GPU takes some of them."""
-SPARED = (b"multiprocessing.resource_tracker", b"read _; cat /proc/self/fd/")
+SPARED = (b"multiprocessing.resource_tracker", b"torch_shm_manager", b"read _; cat /proc/self/fd/")
 """In commands of processes that end by themselves, after their program: what removes the shared memory that it left,
-and the shell of `compiler_output`."""
+by Python and by torch, whose tensors abort the program when their manager is gone first; and the shell of
+`compiler_output`."""
 
 
 def adopt() -> None:
