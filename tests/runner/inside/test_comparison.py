@@ -138,6 +138,32 @@ def test_either_side_that_becomes_another_is_told(tmp_path: Path) -> None:
     )
 
 
+TABLE = SCRIPT.replace("x, out, n, BLOCK", "x, rates, out, n, BLOCK")
+TABLE = TABLE.replace("mask=at < n) * 2", "mask=at < n) * tl.load(rates + at, mask=at < n)")
+TABLE = TABLE.replace("(x, out,", "(x, rates, out,")
+TABLE = TABLE.replace("x = torch", "rates = torch.tensor([2.0, 1.0] * 7)\nx = torch")
+ROWS = "assert torch.allclose(actual[::2], expected[::2])"
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "why"),
+    [
+        ("[2.0, 1.0] * 7", "[2.0] * 14", "rates"),
+        ("[2.0, 1.0] * 7", "[2.0] * 13", "rates"),
+        ("[2.0, 1.0] * 7", "[2.0 + 0, 1.0] * 7", ""),
+        ("[2.0, 1.0] * 7", "[2.0, 1.0] * 6", ""),
+        ("x = torch.randn(12)", "x = torch.randn(12)\nx[1] = 0", "x"),
+        ("rates", "factors", ""),
+    ],
+)
+def test_what_the_check_does_not_see_of_the_inputs_stays(tmp_path: Path, before: str, after: str, why: str) -> None:
+    kept = str(tmp_path / "kept")
+    assert checked(tmp_path, ROWS, SAVE + kept, script=TABLE)["comparison"]["moved"] == {}
+    assert before in TABLE
+    seen = checked(tmp_path, ROWS, AGAINST + kept, script=TABLE.replace(before, after))["comparison"]["moved"]
+    assert seen == ({"input": f"the launch is given other values as {why}"} if why else {})
+
+
 def test_a_kernel_that_gets_these_values_alone_is_another_one(tmp_path: Path) -> None:
     script = SCRIPT.replace("tl.load(x + at, mask=at < n) * 2", "tl.maximum(tl.load(x + at, mask=at < n) * 2, 0.0)")
     script = script.replace("x = torch.randn(12)", "x = -torch.rand(12)").replace("zeros_like", "empty_like")
