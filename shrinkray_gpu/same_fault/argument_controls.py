@@ -1,5 +1,7 @@
 """Controls that turn one argument of a launch, or edit the kernel that the front end refuses.
 
+usual-constant=P    for what the front end refuses: a constant that a tile may be. A fault that vanishes is one of that
+                    number, and a number that is written into the kernel is another fault
 usual-type=P        for what the front end refuses: a tensor of another type. A fault that vanishes is one of that
 other-type=P        tensor's type, and a type that is written into the kernel is another fault
 other-constant=P    for a launch out of resources of which the host makes the constants: half of one. And for memory
@@ -13,7 +15,7 @@ from collections.abc import Iterable
 
 from shrinkray_gpu.oracle.cause_check import LaunchCauses
 from shrinkray_gpu.oracle.fault import FRONT_END, Fault
-from shrinkray_gpu.runner.inside.knobs.arguments import OTHER_CONSTANT, OTHER_TYPE, USUAL_TYPE
+from shrinkray_gpu.runner.inside.knobs.arguments import OTHER_CONSTANT, OTHER_TYPE, USUAL_CONSTANT, USUAL_TYPE
 from shrinkray_gpu.runner.inside.static.cause import UNWRITTEN
 from shrinkray_gpu.runner.knob_settings import parse_setting
 from shrinkray_gpu.same_fault.controls import Control
@@ -32,7 +34,9 @@ def of_arguments(fault: Fault, text: str) -> tuple[Control, ...]:
         return ()
     constants, others = _parameters(kernel)
     if fault.phase == "compile" and FRONT_END.search(fault.klass):
-        return _controls(f"{knob}={name}" for name in others for knob in (USUAL_TYPE, OTHER_TYPE))
+        numbers = (f"{USUAL_CONSTANT}={name}" for name in constants)
+        types = (f"{knob}={name}" for name in others for knob in (USUAL_TYPE, OTHER_TYPE))
+        return _controls((*numbers, *types))
     if fault.phase == "launch" and "out of resource" in fault.klass:
         return _controls(f"{OTHER_CONSTANT}={name}" for name in constants if _is_made(tree, text, kernel, name))
     return ()

@@ -30,21 +30,18 @@ _PLACE = re.compile(r"\bat (\d+):\d+:[ \t]*\n(?:def (\w+))?")
 """In the kernel, though the front end may be in a helper by then; of a long one the first lines are not quoted."""
 _INLINE = "inline_asm_elementwise"
 _MADE = (ast.AugAssign, ast.BinOp, ast.BoolOp, ast.IfExp, ast.JoinedStr, ast.Subscript)
-_SAFE = frozenset({"next_power_of_2", "shape", "stride", "size"})
-"""What a tile may well be made of, and what a tensor tells."""
+_ARITHMETIC = frozenset({"cdiv", "round", "abs", "sum", "pow", "floor", "ceil", "sqrt", "get"})
+"""Functions that compute a number of others, or look one up: `TABLE.get(key, otherwise)`."""
+_CHOOSING = frozenset({"min", "max"})
+_OF_TENSOR = frozenset({"stride", "size", "dim", "numel"})
+"""Methods of a tensor that say what it is."""
 
 
-def with_refused_kept(text: str, run: Run, typed: Collection[str] = ()) -> str:
-    """The program's text, with marks at what the host computes and the front end refuses; empty where it refuses
-    something else, or nobody knows. `typed`: the kernel's tensors that it refuses for their type."""
+def with_refused_kept(text: str, run: Run, wanted: Collection[str]) -> str:
+    """The program's text, with marks at what makes these arguments of the kernel and at the statement that the front
+    end refuses; empty where there are none, or nobody knows."""
     compile, fault = broken_compile(run), Fault.of(run)
-    if compile is None or compile.failure is None or fault is None or fault.phase != "compile":
-        return ""
-    found = _in_kernel(ast.parse(text), compile.kernel, fault, compile.failure.text)
-    if found is None:
-        return ""
-    wanted = [*(found[1] if computed(text, compile.kernel, found[1]) else ()), *typed]
-    if not wanted:
+    if not wanted or compile is None or compile.failure is None or fault is None:
         return ""
     named = arguments_named(text, compile.kernel, wanted)
     tree = ast.parse(named)
@@ -55,6 +52,15 @@ def with_refused_kept(text: str, run: Run, typed: Collection[str] = ()) -> str:
     within = again[0]
     statements, heads = [*host.statements, *within.statements], [*host.heads, *within.heads]
     return marked(named, Slice(statements, heads, host.calls, [*host.functions, *within.functions]))
+
+
+def made_constants(text: str, run: Run) -> list[str]:
+    """The constants of the kernel that the refused statement hangs on; none where the host computes none of them."""
+    compile, fault = broken_compile(run), Fault.of(run)
+    if compile is None or compile.failure is None or fault is None or fault.phase != "compile":
+        return []
+    found = _in_kernel(ast.parse(text), compile.kernel, fault, compile.failure.text)
+    return found[1] if found is not None and computed(text, compile.kernel, found[1]) else []
 
 
 def not_stated(text: str, run: Run) -> list[str]:
@@ -79,11 +85,25 @@ def not_stated(text: str, run: Run) -> list[str]:
     return unknown
 
 
+def refusal(run: Run) -> str:
+    """What the front end says of the kernel that it refuses, numbers and all; empty where it refuses none."""
+    compile = broken_compile(run)
+    return compile.failure.text if compile is not None and compile.failure is not None else ""
+
+
 def passed_types(run: Run) -> dict[str, str]:
     """The element types of the tensors that the last launch got, the one that is refused, by parameter."""
     launches = run.captured["launches"] if run.captured else []
     given = launches[-1].get("arguments", []) if launches else []
     return {each["name"]: each["dtype"].removeprefix("torch.") for each in given if each["kind"] == "tensor"}
+
+
+def passed_numbers(run: Run) -> dict[str, int]:
+    """The whole numbers among the constants of that launch."""
+    launches = run.captured["launches"] if run.captured else []
+    given = launches[-1].get("arguments", []) if launches else []
+    constants = {each["name"]: each["text"] for each in given if each["kind"] == "value" and each.get("constexpr")}
+    return {name: int(text) for name, text in constants.items() if text.isdecimal()}
 
 
 def computed(text: str, kernel: str, wanted: Collection[str], launched: bool = True) -> bool:
@@ -147,12 +167,25 @@ def constants(kernel: ast.FunctionDef) -> list[str]:
 
 def is_computed(node: ast.AST) -> bool:
     """Whether the host computes something there that may be wrong."""
-    if isinstance(node, (ast.Name, ast.Constant)):
+    if _is_safe(node):
         return False
-    parts = (each for each in ast.walk(node) if isinstance(each, _MADE) or _is_looked_up(each))
-    return any(_SAFE.isdisjoint(names(each)) for each in parts)
+    called = next(names(node.func), "") if isinstance(node, ast.Call) else ""
+    if isinstance(node, _MADE) or called in _ARITHMETIC:
+        return True
+    if isinstance(node, ast.Call) and called in _CHOOSING and not all(map(_is_power, node.args)):
+        return True
+    return any(map(is_computed, ast.iter_child_nodes(node)))
 
 
-def _is_looked_up(node: ast.AST) -> bool:
-    """Whether it is `TABLE.get(key, otherwise)`."""
-    return isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "get"
+def _is_safe(node: ast.AST) -> bool:
+    """Whether it is a number in the text, what a tensor says of itself, or the power of two that a tile may well be."""
+    if isinstance(node, ast.Subscript):
+        return isinstance(node.value, ast.Attribute) and node.value.attr == "shape"
+    if isinstance(node, ast.Call):
+        return _is_power(node) or isinstance(node.func, ast.Attribute) and node.func.attr in _OF_TENSOR
+    return isinstance(node, (ast.Name, ast.Constant))
+
+
+def _is_power(node: ast.AST) -> bool:
+    """As far as a reader of the text knows: of a number in it somebody thought."""
+    return isinstance(node, ast.Constant) or isinstance(node, ast.Call) and "next_power_of_2" in names(node.func)
