@@ -29,9 +29,13 @@ _KEEP, _KEPT = "# shrink: keep", "# shrink: keep-head"
 def of_arguments(fault: Fault, text: str) -> tuple[Control, ...]:
     """Those for this fault of a program; none for another fault."""
     tree = ast.parse(text)
-    kernel = next((each for each in _functions(tree) if each.name == fault.kernel), None)
-    if kernel is None:
+    kernels = [each for each in _functions(tree) if each.decorator_list]
+    named = [each for each in kernels if each.name == fault.kernel]
+    if not fault.kernel:  # an error that another process passed on
+        named = kernels if len(kernels) == 1 else []
+    if not named:
         return ()
+    kernel = named[0]
     constants, others = _parameters(kernel)
     if fault.phase == "compile" and FRONT_END.search(fault.klass):
         numbers = (f"{USUAL_CONSTANT}={name}" for name in constants)
@@ -79,12 +83,20 @@ def _is_constant(parameter: ast.arg) -> bool:
 
 def _is_made(tree: ast.Module, text: str, kernel: ast.FunctionDef, name: str) -> bool:
     """Whether the host makes a constant and that stays: a statement does, or an autotuner, which no launch tells."""
-    lines = text.splitlines()
+    lines = text.split("\n")
     if not any(_KEPT in line for line in lines[kernel.lineno - 1 : kernel.body[0].lineno - 1]):
         return False
-    calls = (each for each in ast.walk(tree) if isinstance(each, ast.Call) and isinstance(each.func, ast.Subscript))
+    calls = [each for each in ast.walk(tree) if isinstance(each, ast.Call) and _launches(each, kernel.name)]
     given = [word.value for each in calls for word in each.keywords if word.arg == name]
+    placed = [each.arg for each in (*kernel.args.posonlyargs, *kernel.args.args)]
+    given += [value for each in calls for place, value in zip(placed, each.args) if place == name]
     made = {each.id for each in given if isinstance(each, ast.Name)}
     assigned = (each for each in ast.walk(tree) if isinstance(each, ast.Assign) and each.end_lineno)
     kept = (each for each in assigned if _KEEP in lines[(each.end_lineno or 1) - 1])
     return not given or any(getattr(target, "id", "") in made for each in kept for target in each.targets)
+
+
+def _launches(call: ast.Call, kernel: str) -> bool:
+    """By the kernel's own name."""
+    launched = call.func.value if isinstance(call.func, ast.Subscript) else None
+    return kernel in (getattr(launched, "id", ""), getattr(launched, "attr", ""))

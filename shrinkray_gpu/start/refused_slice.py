@@ -10,7 +10,9 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Collection, Iterator
+from typing import NamedTuple
 
+from shrinkray_gpu.oracle import speech
 from shrinkray_gpu.oracle.fault import FRONT_END, Fault, broken_compile
 from shrinkray_gpu.runner.run import Run
 from shrinkray_gpu.start.argument_slice import (
@@ -37,16 +39,43 @@ _OF_TENSOR = frozenset({"stride", "size", "dim", "numel"})
 """Methods of a tensor that say what it is."""
 
 
+class Refusal(NamedTuple):
+    """Of a kernel, by the compiler."""
+
+    kernel: str
+    said: str
+    fault: Fault
+
+
+def refusal(run: Run) -> Refusal | None:
+    """That which the run died of; None where nobody knows. Of a process of the program's own nobody sees compilations:
+    there it is the kernel that was launched last, if the error is passed on."""
+    compile, fault, failure = broken_compile(run), Fault.of(run), speech.uncaught(run)
+    if fault is None or fault.phase != "compile":
+        return None
+    if compile is not None:
+        return Refusal(compile.kernel, compile.failure.text, fault) if compile.failure is not None else None
+    launches = run.captured["launches"] if run.captured else []
+    if failure is None or not launches or not FRONT_END.search(fault.klass):
+        return None
+    return Refusal(launches[-1]["kernel"], failure.text, fault)
+
+
+def is_of_child(run: Run) -> bool:
+    """Whether a process of the program's own compiled the kernel."""
+    return refusal(run) is not None and broken_compile(run) is None
+
+
 def with_refused_kept(text: str, run: Run, wanted: Collection[str]) -> str:
     """The program's text, with marks at what makes these arguments of the kernel and at the statement that the front
     end refuses; empty where there are none, or nobody knows."""
-    compile, fault = broken_compile(run), Fault.of(run)
-    if not wanted or compile is None or compile.failure is None or fault is None:
+    refused = refusal(run)
+    if not wanted or refused is None:
         return ""
-    named = arguments_named(text, compile.kernel, wanted)
+    named = arguments_named(text, refused.kernel, wanted)
     tree = ast.parse(named)
-    host = slice_of(tree, compile.kernel, wanted)
-    again = _in_kernel(tree, compile.kernel, fault, compile.failure.text)
+    host = slice_of(tree, refused.kernel, wanted)
+    again = _in_kernel(tree, refused)
     if again is None:
         return ""
     within = again[0]
@@ -56,39 +85,33 @@ def with_refused_kept(text: str, run: Run, wanted: Collection[str]) -> str:
 
 def made_constants(text: str, run: Run) -> list[str]:
     """The constants of the kernel that the refused statement hangs on; none where the host computes none of them."""
-    compile, fault = broken_compile(run), Fault.of(run)
-    if compile is None or compile.failure is None or fault is None or fault.phase != "compile":
+    refused = refusal(run)
+    found = _in_kernel(ast.parse(text), refused) if refused is not None else None
+    if refused is None or found is None or not computed(text, refused.kernel, found[1]):
         return []
-    found = _in_kernel(ast.parse(text), compile.kernel, fault, compile.failure.text)
-    return found[1] if found is not None and computed(text, compile.kernel, found[1]) else []
+    return found[1]
 
 
 def not_stated(text: str, run: Run) -> list[str]:
     """The tensors of the kernel that the refused statement hangs on, and whose type the host states nowhere."""
-    compile, fault = broken_compile(run), Fault.of(run)
-    if compile is None or compile.failure is None or fault is None or not FRONT_END.search(fault.klass):
+    refused = refusal(run)
+    if refused is None or not FRONT_END.search(refused.fault.klass):
         return []
     tree = ast.parse(text)
-    found = _in_kernel(tree, compile.kernel, fault, compile.failure.text)
+    found = _in_kernel(tree, refused)
     code = HostCode(tree)
     types, unknown = StatedTypes(tree, code), []
-    statements = {each: list(launches_of(each, compile.kernel)) for each in code.scope if isinstance(each, SIMPLE)}
+    statements = {each: list(launches_of(each, refused.kernel)) for each in code.scope if isinstance(each, SIMPLE)}
     for name in found[2] if found is not None else ():
         values = [
             (value, code.scope[statement])
             for statement, calls in statements.items()
             for call in calls
-            for value in passed(tree, call, compile.kernel, [name])
+            for value in passed(tree, call, refused.kernel, [name])
         ]
         if values and not all(types.tensor(value, scope) for value, scope in values):
             unknown.append(name)
     return unknown
-
-
-def refusal(run: Run) -> str:
-    """What the front end says of the kernel that it refuses, numbers and all; empty where it refuses none."""
-    compile = broken_compile(run)
-    return compile.failure.text if compile is not None and compile.failure is not None else ""
 
 
 def passed_types(run: Run) -> dict[str, str]:
@@ -130,11 +153,11 @@ def _refused(kernel: ast.FunctionDef, tree: ast.Module, fault: Fault, said: str)
     return next((each for each in simple if not writing.isdisjoint(names(each))), None)
 
 
-def _in_kernel(tree: ast.Module, name: str, fault: Fault, said: str) -> tuple[Slice, list[str], list[str]] | None:
+def _in_kernel(tree: ast.Module, refusal: Refusal) -> tuple[Slice, list[str], list[str]] | None:
     """What the refused statement hangs on in a kernel and what that calls, with the statement itself; those of the
     kernel's parameters among it that are known when it is compiled; and the others. None where nobody knows."""
-    kernel = function(tree, name)
-    refused = _refused(kernel, tree, fault, said) if kernel is not None else None
+    kernel, said = function(tree, refusal.kernel), refusal.said
+    refused = _refused(kernel, tree, refusal.fault, said) if kernel is not None else None
     if kernel is None or refused is None:
         return None
     device = ast.Module([each for each in ast.walk(tree) if is_kernel(each)], [])

@@ -25,6 +25,7 @@ from shrinkray_gpu.start.host_slice import made_by_host, with_slice_kept, with_w
 from shrinkray_gpu.start.one_file import in_one_file
 from shrinkray_gpu.start.option_slice import with_options_kept
 from shrinkray_gpu.start.refused_slice import (
+    is_of_child,
     made_constants,
     not_stated,
     passed_numbers,
@@ -127,8 +128,10 @@ class WholeProgram:
 
     def keeping_what_is_refused(self, start: Start, oracle: Oracle, run: Run) -> Start | None:
         """Where Triton's front end refuses what that computes for a kernel of its own. It is asked with other numbers
-        first: refused alike, it does not hang on these."""
+        first: refused alike, it does not hang on these. Nobody turns these in a process of the program's own."""
         text = start.program.text
+        if is_of_child(run):
+            return None
         wanted = [*self._refused_for_number(text, oracle, run), *self._refused_for_type(text, oracle, run)]
         if not with_refused_kept(text, run, wanted):
             return None
@@ -148,9 +151,10 @@ class WholeProgram:
         for name in wanted:
             number = numbers.get(name, 0)
             knob = USUAL_CONSTANT if number & (number - 1) else OTHER_CONSTANT
-            other_run = self.given.cold().cold(text, way=parse_setting(f"{knob}={name}"))
-            known = not (other_run.trouble or other_run.timed_out) and other_run.turned.get(knob)
-            if not known or refusal(other_run) != refusal(run) or not oracle.judge(other_run).faults:
+            turned = self.given.cold().cold(text, way=parse_setting(f"{knob}={name}"))
+            known = not (turned.trouble or turned.timed_out) and turned.turned.get(knob)
+            was, now = refusal(run), refusal(turned)
+            if not known or was is None or now is None or was.said != now.said or not oracle.judge(turned).faults:
                 return wanted
         return []
 
