@@ -234,7 +234,7 @@ class StartSearch:
         if len(start.seen) > 1:
             sizes += "; the program itself shows it in some runs only"
         if is_of_child(run) and (made := made_constants(start.program.text, run)):
-            sizes += f". The program computes {', '.join(made)}, and the mistake may be there: the script has the number"
+            sizes += f". The program computes {', '.join(made)}, and the mistake may be there; the script has the value"
         return replace(start, program=program, lifted=True, alone=True, seen=seen, told=f"lifted: {told}, {sizes}")
 
 
