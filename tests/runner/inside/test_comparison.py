@@ -62,6 +62,7 @@ CHECKS = {
     "numpy, by keyword": "import numpy\nnumpy.testing.assert_allclose(desired=expected.numpy(), actual=actual.numpy())",
     "half by keyword": "import numpy\nassert numpy.allclose(actual.numpy(), rtol=1e-3, b=expected.numpy())",
     "tensors to numpy": "import numpy\nnumpy.testing.assert_allclose(actual, expected)",
+    "numpy by hand": "import numpy\nassert numpy.abs(actual.numpy() - expected.numpy()).max() < 1e-3",
     "lists": "assert actual.tolist() == expected.tolist()",
 }
 
@@ -272,7 +273,7 @@ def test_a_side_may_be_rounded_otherwise(tmp_path: Path) -> None:
         assert checked(tmp_path, check, AGAINST + kept, script=rounded)["comparison"]["moved"] == told
 
 
-@pytest.mark.parametrize("check", ["assert_close", "allclose", "distance", "numpy", "numpy's copy", "backward"])
+@pytest.mark.parametrize("check", ["assert_close", "allclose", "distance", "relative", "numpy", "numpy's copy", "numpy by hand", "backward"])
 def test_the_two_sides_are_brought_nearer(tmp_path: Path, check: str) -> None:
     for fraction, exit in (("1e-8", 0), ("0.5", 1)):
         report = checked(tmp_path, CHECKS[check], knobs={"apart": fraction})

@@ -253,7 +253,10 @@ class CheckObserver:
         def read(tensor: Any, *args: Any, **kwargs: Any) -> Any:
             provenance = self.provenance
             if provenance is not None and not self._checking and tensor.layout is provenance.torch.strided:
-                provenance.read(tensor)
+                other = provenance.read(tensor)
+                if other is not None and provenance.apart is not None:
+                    with contextlib.suppress(Exception), quiet(provenance.torch):  # on two devices, or no numbers
+                        tensor = provenance.nearer(tensor, other)
             return original(tensor, *args, **kwargs)
 
         return read
