@@ -15,13 +15,14 @@ from shrinkray_gpu.oracle.comparison_check import ComparisonCheck
 from shrinkray_gpu.oracle.failed_check import failed_check, is_of_values
 from shrinkray_gpu.oracle.same import SameFaultOracle
 from shrinkray_gpu.runner.inside.compare.comparison import AGAINST, BLAME, GOES_ON, KINDS, SAVE, UNSTEADY
-from shrinkray_gpu.runner.inside.compare.sides import INSTEAD, PART, PROBE
+from shrinkray_gpu.runner.inside.compare.inputs import INPUT
+from shrinkray_gpu.runner.inside.compare.sides import BOTH, INSTEAD, PART, PROBE
 from shrinkray_gpu.runner.knob_settings import KnobSetting, parse_setting
 from shrinkray_gpu.runner.run import Comparison, Run
 
 SLOW = 30.0
 """Seconds of a cold run, of which the original gets only one to find that fraction."""
-ALL = ("actual", "expected", *INSTEAD)
+ALL = (*BOTH, INPUT, *INSTEAD)
 """What a run may be asked for, of the keys of `Comparison.moved`."""
 SIZES = "its kernel is not asked with other sizes: the program ends in another way then"
 NONE = "no check of tensors that a kernel wrote was seen to fail; name what the script says instead"

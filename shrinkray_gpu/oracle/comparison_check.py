@@ -1,8 +1,9 @@
 """Wrong results: the check that the original fails, held against the one that a candidate fails.
 
 The words of a failed check fit any two tensors that differ. So a launch must take part in it as in the original, and
-both sides must be what they were: the values that the kernel gets wrong, and those that it is held against. A program
-that computes both has the bug and its reference, whatever else has gone from it.
+both sides must be what they were: the values that the kernel gets wrong, and those that it is held against. So must be
+what the launch is given: the host may have made the mistake there, in values that the check does not see. A program
+that computes all that has the bug and its reference, whatever else has gone from it.
 """
 
 from __future__ import annotations
@@ -51,12 +52,14 @@ class ComparisonCheck:
     def kept(self) -> str:
         """What each candidate that is taken keeps, in a clause for people."""
         kernel, against = self.original.kernels[-1], "" if self.original.alone else "what that is held against"
-        steady = [] if "actual" in self.unsteady else [f"what {kernel} computes"]
+        steady = [] if "input" in self.unsteady else [f"what {kernel} is given"]
+        steady += [] if "actual" in self.unsteady else [f"what {kernel} computes"]
         steady += [against] if against and "expected" not in self.unsteady else []
         if not steady:
             return f"a kernel takes part in the check as {kernel} does in the original, in each accepted step"
         are = "are" if len(steady) > 1 else "is"
-        return f"{', and '.join(steady)}{',' * (len(steady) > 1)} {are} as in the original, in each accepted step"
+        last = f", and {steady[-1]}," if len(steady) > 1 else ""
+        return f"{', '.join(steady[:-1] or steady)}{last} {are} as in the original, in each accepted step"
 
     def told(self) -> str:
         """What was seen, in a line for people."""

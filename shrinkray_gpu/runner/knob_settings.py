@@ -158,6 +158,9 @@ KNOWN: Mapping[str, KnobKind] = {
     "other-constant": _argument(
         "other-constant", "a kernel's constant of this name is half as large, or a switch the other way"
     ),
+    "usual-constant": _argument(
+        "usual-constant", "a kernel's constant of this name that is no power of two is the next smaller one"
+    ),
     "ptxas": _level("ptxas", "0123", "another optimisation level of ptxas"),
     "llvm": _level("llvm", "0", "LLVM without its optimisation passes"),
     "no-buffer-ops": _word(

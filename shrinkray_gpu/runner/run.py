@@ -155,7 +155,7 @@ class Comparison:
     """The largest absolute difference among finite elements."""
     moved: Mapping[str, str]
     """For a run that was held against another: what is not as it was there, in words: the `actual` side, the `expected`
-    one, or the `output`, which is what the launch makes of values of ours."""
+    one, the `input` of the launch, or the `output`, which is what the launch makes of values of ours."""
     trouble: str
     """Why nothing is known of it; else empty."""
     side: str = ""

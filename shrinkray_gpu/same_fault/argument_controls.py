@@ -1,5 +1,7 @@
 """Controls that turn one argument of a launch, or edit the kernel that the front end refuses.
 
+usual-constant=P    for what the front end refuses: a constant that a tile may be. A fault that vanishes is one of that
+                    number, and a number that is written into the kernel is another fault
 usual-type=P        for what the front end refuses: a tensor of another type. A fault that vanishes is one of that
 other-type=P        tensor's type, and a type that is written into the kernel is another fault
 other-constant=P    for a launch out of resources of which the host makes the constants: half of one. And for memory
@@ -13,7 +15,7 @@ from collections.abc import Iterable
 
 from shrinkray_gpu.oracle.cause_check import LaunchCauses
 from shrinkray_gpu.oracle.fault import FRONT_END, Fault
-from shrinkray_gpu.runner.inside.knobs.arguments import OTHER_CONSTANT, OTHER_TYPE, USUAL_TYPE
+from shrinkray_gpu.runner.inside.knobs.arguments import OTHER_CONSTANT, OTHER_TYPE, USUAL_CONSTANT, USUAL_TYPE
 from shrinkray_gpu.runner.inside.static.cause import UNWRITTEN
 from shrinkray_gpu.runner.knob_settings import parse_setting
 from shrinkray_gpu.same_fault.controls import Control
@@ -27,12 +29,18 @@ _KEEP, _KEPT = "# shrink: keep", "# shrink: keep-head"
 def of_arguments(fault: Fault, text: str) -> tuple[Control, ...]:
     """Those for this fault of a program; none for another fault."""
     tree = ast.parse(text)
-    kernel = next((each for each in _functions(tree) if each.name == fault.kernel), None)
-    if kernel is None:
+    kernels = [each for each in _functions(tree) if each.decorator_list]
+    named = [each for each in kernels if each.name == fault.kernel]
+    if not fault.kernel:  # an error that another process passed on
+        named = kernels if len(kernels) == 1 else []
+    if not named:
         return ()
+    kernel = named[0]
     constants, others = _parameters(kernel)
     if fault.phase == "compile" and FRONT_END.search(fault.klass):
-        return _controls(f"{knob}={name}" for name in others for knob in (USUAL_TYPE, OTHER_TYPE))
+        numbers = (f"{USUAL_CONSTANT}={name}" for name in constants)
+        types = (f"{knob}={name}" for name in others for knob in (USUAL_TYPE, OTHER_TYPE))
+        return _controls((*numbers, *types))
     if fault.phase == "launch" and "out of resource" in fault.klass:
         return _controls(f"{OTHER_CONSTANT}={name}" for name in constants if _is_made(tree, text, kernel, name))
     return ()
@@ -75,12 +83,20 @@ def _is_constant(parameter: ast.arg) -> bool:
 
 def _is_made(tree: ast.Module, text: str, kernel: ast.FunctionDef, name: str) -> bool:
     """Whether the host makes a constant and that stays: a statement does, or an autotuner, which no launch tells."""
-    lines = text.splitlines()
+    lines = text.split("\n")
     if not any(_KEPT in line for line in lines[kernel.lineno - 1 : kernel.body[0].lineno - 1]):
         return False
-    calls = (each for each in ast.walk(tree) if isinstance(each, ast.Call) and isinstance(each.func, ast.Subscript))
+    calls = [each for each in ast.walk(tree) if isinstance(each, ast.Call) and _launches(each, kernel.name)]
     given = [word.value for each in calls for word in each.keywords if word.arg == name]
+    placed = [each.arg for each in (*kernel.args.posonlyargs, *kernel.args.args)]
+    given += [value for each in calls for place, value in zip(placed, each.args) if place == name]
     made = {each.id for each in given if isinstance(each, ast.Name)}
     assigned = (each for each in ast.walk(tree) if isinstance(each, ast.Assign) and each.end_lineno)
     kept = (each for each in assigned if _KEEP in lines[(each.end_lineno or 1) - 1])
     return not given or any(getattr(target, "id", "") in made for each in kept for target in each.targets)
+
+
+def _launches(call: ast.Call, kernel: str) -> bool:
+    """By the kernel's own name."""
+    launched = call.func.value if isinstance(call.func, ast.Subscript) else None
+    return kernel in (getattr(launched, "id", ""), getattr(launched, "attr", ""))

@@ -28,6 +28,7 @@ from shrinkray_gpu.start.description import failure_description, lifted_descript
 from shrinkray_gpu.start.given import Say, Start, UserProgram
 from shrinkray_gpu.start.lifted_scripts import LiftedScripts, ahead, lifted_prelude
 from shrinkray_gpu.start.one_file import in_one_file
+from shrinkray_gpu.start.refused_slice import is_of_child, made_constants
 from shrinkray_gpu.start.virtual_run import virtual_pool, virtually
 from shrinkray_gpu.start.whole_program import WholeProgram
 
@@ -185,11 +186,12 @@ class StartSearch:
                 bound = (self.given.chosen or self.given.adopting(shown)).calibrate(shown)
                 as_child = replace(as_it_is, oracle=bound, reference=plain(shown))
                 told = f"{lifted_description(run, offers, trying.made[text])}, of which a process of the program died"
-                return self._lifted(as_child, text, seen, told, children=True)
+                return self._lifted(as_child, text, seen, told, run, children=True)
             trying.failed.clear()
         if found := trying.first([each.text for each in offers], oracle, run):
             text, seen = found
-            return self._lifted(as_it_is, text, seen, lifted_description(run, offers, trying.made[text]), children)
+            told = lifted_description(run, offers, trying.made[text])
+            return self._lifted(as_it_is, text, seen, told, run, children=children)
         again, obstacle = self.runs.with_values(oracle), ""
         if self.runs.shows(oracle, again):
             every = _offers(again, identity, exact=held)
@@ -206,20 +208,23 @@ class StartSearch:
                     told = (
                         f"{lifted_description(again, offers, trying.made[text])}, with the values that its tensors had"
                     )
-                    return self._lifted(as_it_is, text, seen, told, children)
+                    return self._lifted(as_it_is, text, seen, told, run, children=children)
                 if found := trying.first([text for text in lists if bool(files(text)) == beside], oracle, run):
                     text, seen = found
                     told = f"no launch alone shows the fault, the list of all {len(again.launches)} does"
                     if obstacle:
                         told = f"the list of all {len(again.launches)} launches shows the fault; {obstacle}"
-                    return replace(self._lifted(as_it_is, text, seen, told, children), history=True)
+                    lifted = self._lifted(as_it_is, text, seen, told, run, children=children)
+                    return replace(lifted, history=True)
         for why in lift.obstacles(again if self.runs.shows(oracle, again) else run):
             self.say(f"a launch could not be lifted out of the program: {why}")
         told = failure_description(again, shows=self.runs.shows(oracle, again), offers=bool(offers))
         told = f"not lifted: {obstacle}" if obstacle else told
         return in_one_file(replace(as_it_is, told=told), oracle, self.runs, self.say)
 
-    def _lifted(self, start: Start, text: str, seen: tuple[Run, ...], told: str, children: bool) -> Start:
+    def _lifted(
+        self, start: Start, text: str, seen: tuple[Run, ...], told: str, run: Run, *, children: bool
+    ) -> Start:
         program, given = start.program.with_text(text), self.given
         more = stands_on_more(start.program, given, children=children) or from_elsewhere(program, start.program)
         if not (more or program.size < start.program.size):
@@ -228,6 +233,8 @@ class StartSearch:
         sizes = f"{lines(text)} lines" if given.command else f"{lines(start.program.text)} lines to {lines(text)}"
         if len(start.seen) > 1:
             sizes += "; the program itself shows it in some runs only"
+        if is_of_child(run) and (made := made_constants(start.program.text, run)):
+            sizes += f". The program computes {', '.join(made)}, and the mistake may be there; the script has the value"
         return replace(start, program=program, lifted=True, alone=True, seen=seen, told=f"lifted: {told}, {sizes}")
 
 

@@ -10,7 +10,9 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Collection, Iterator
+from typing import NamedTuple
 
+from shrinkray_gpu.oracle import speech
 from shrinkray_gpu.oracle.fault import FRONT_END, Fault, broken_compile
 from shrinkray_gpu.runner.run import Run
 from shrinkray_gpu.start.argument_slice import (
@@ -30,26 +32,50 @@ _PLACE = re.compile(r"\bat (\d+):\d+:[ \t]*\n(?:def (\w+))?")
 """In the kernel, though the front end may be in a helper by then; of a long one the first lines are not quoted."""
 _INLINE = "inline_asm_elementwise"
 _MADE = (ast.AugAssign, ast.BinOp, ast.BoolOp, ast.IfExp, ast.JoinedStr, ast.Subscript)
-_SAFE = frozenset({"next_power_of_2", "shape", "stride", "size"})
-"""What a tile may well be made of, and what a tensor tells."""
+_ARITHMETIC = frozenset({"cdiv", "round", "abs", "sum", "pow", "floor", "ceil", "sqrt", "get"})
+"""Functions that compute a number of others, or look one up: `TABLE.get(key, otherwise)`."""
+_CHOOSING = frozenset({"min", "max"})
+_OF_TENSOR = frozenset({"stride", "size", "dim", "numel"})
+"""Methods of a tensor that say what it is."""
 
 
-def with_refused_kept(text: str, run: Run, typed: Collection[str] = ()) -> str:
-    """The program's text, with marks at what the host computes and the front end refuses; empty where it refuses
-    something else, or nobody knows. `typed`: the kernel's tensors that it refuses for their type."""
-    compile, fault = broken_compile(run), Fault.of(run)
-    if compile is None or compile.failure is None or fault is None or fault.phase != "compile":
+class Refusal(NamedTuple):
+    """Of a kernel, by the compiler."""
+
+    kernel: str
+    said: str
+    fault: Fault
+
+
+def refusal(run: Run) -> Refusal | None:
+    """That which the run died of; None where nobody knows. Of a process of the program's own nobody sees compilations:
+    there it is the kernel that was launched last, if the error is passed on."""
+    compile, fault, failure = broken_compile(run), Fault.of(run), speech.uncaught(run)
+    if fault is None or fault.phase != "compile":
+        return None
+    if compile is not None:
+        return Refusal(compile.kernel, compile.failure.text, fault) if compile.failure is not None else None
+    launches = run.captured["launches"] if run.captured else []
+    if failure is None or not launches or not FRONT_END.search(fault.klass):
+        return None
+    return Refusal(launches[-1]["kernel"], failure.text, fault)
+
+
+def is_of_child(run: Run) -> bool:
+    """Whether a process of the program's own compiled the kernel."""
+    return refusal(run) is not None and broken_compile(run) is None
+
+
+def with_refused_kept(text: str, run: Run, wanted: Collection[str]) -> str:
+    """The program's text, with marks at what makes these arguments of the kernel and at the statement that the front
+    end refuses; empty where there are none, or nobody knows."""
+    refused = refusal(run)
+    if not wanted or refused is None:
         return ""
-    found = _in_kernel(ast.parse(text), compile.kernel, fault, compile.failure.text)
-    if found is None:
-        return ""
-    wanted = [*(found[1] if computed(text, compile.kernel, found[1]) else ()), *typed]
-    if not wanted:
-        return ""
-    named = arguments_named(text, compile.kernel, wanted)
+    named = arguments_named(text, refused.kernel, wanted)
     tree = ast.parse(named)
-    host = slice_of(tree, compile.kernel, wanted)
-    again = _in_kernel(tree, compile.kernel, fault, compile.failure.text)
+    host = slice_of(tree, refused.kernel, wanted)
+    again = _in_kernel(tree, refused)
     if again is None:
         return ""
     within = again[0]
@@ -57,22 +83,31 @@ def with_refused_kept(text: str, run: Run, typed: Collection[str] = ()) -> str:
     return marked(named, Slice(statements, heads, host.calls, [*host.functions, *within.functions]))
 
 
+def made_constants(text: str, run: Run) -> list[str]:
+    """The constants of the kernel that the refused statement hangs on; none where the host computes none of them."""
+    refused = refusal(run)
+    found = _in_kernel(ast.parse(text), refused) if refused is not None else None
+    if refused is None or found is None or not computed(text, refused.kernel, found[1]):
+        return []
+    return found[1]
+
+
 def not_stated(text: str, run: Run) -> list[str]:
     """The tensors of the kernel that the refused statement hangs on, and whose type the host states nowhere."""
-    compile, fault = broken_compile(run), Fault.of(run)
-    if compile is None or compile.failure is None or fault is None or not FRONT_END.search(fault.klass):
+    refused = refusal(run)
+    if refused is None or not FRONT_END.search(refused.fault.klass):
         return []
     tree = ast.parse(text)
-    found = _in_kernel(tree, compile.kernel, fault, compile.failure.text)
+    found = _in_kernel(tree, refused)
     code = HostCode(tree)
     types, unknown = StatedTypes(tree, code), []
-    statements = {each: list(launches_of(each, compile.kernel)) for each in code.scope if isinstance(each, SIMPLE)}
+    statements = {each: list(launches_of(each, refused.kernel)) for each in code.scope if isinstance(each, SIMPLE)}
     for name in found[2] if found is not None else ():
         values = [
             (value, code.scope[statement])
             for statement, calls in statements.items()
             for call in calls
-            for value in passed(tree, call, compile.kernel, [name])
+            for value in passed(tree, call, refused.kernel, [name])
         ]
         if values and not all(types.tensor(value, scope) for value, scope in values):
             unknown.append(name)
@@ -84,6 +119,14 @@ def passed_types(run: Run) -> dict[str, str]:
     launches = run.captured["launches"] if run.captured else []
     given = launches[-1].get("arguments", []) if launches else []
     return {each["name"]: each["dtype"].removeprefix("torch.") for each in given if each["kind"] == "tensor"}
+
+
+def passed_numbers(run: Run) -> dict[str, int]:
+    """The whole numbers among the constants of that launch."""
+    launches = run.captured["launches"] if run.captured else []
+    given = launches[-1].get("arguments", []) if launches else []
+    constants = {each["name"]: each["text"] for each in given if each["kind"] == "value" and each.get("constexpr")}
+    return {name: int(text) for name, text in constants.items() if text.isdecimal()}
 
 
 def computed(text: str, kernel: str, wanted: Collection[str], launched: bool = True) -> bool:
@@ -110,11 +153,11 @@ def _refused(kernel: ast.FunctionDef, tree: ast.Module, fault: Fault, said: str)
     return next((each for each in simple if not writing.isdisjoint(names(each))), None)
 
 
-def _in_kernel(tree: ast.Module, name: str, fault: Fault, said: str) -> tuple[Slice, list[str], list[str]] | None:
+def _in_kernel(tree: ast.Module, refusal: Refusal) -> tuple[Slice, list[str], list[str]] | None:
     """What the refused statement hangs on in a kernel and what that calls, with the statement itself; those of the
     kernel's parameters among it that are known when it is compiled; and the others. None where nobody knows."""
-    kernel = function(tree, name)
-    refused = _refused(kernel, tree, fault, said) if kernel is not None else None
+    kernel, said = function(tree, refusal.kernel), refusal.said
+    refused = _refused(kernel, tree, refusal.fault, said) if kernel is not None else None
     if kernel is None or refused is None:
         return None
     device = ast.Module([each for each in ast.walk(tree) if is_kernel(each)], [])
@@ -147,12 +190,25 @@ def constants(kernel: ast.FunctionDef) -> list[str]:
 
 def is_computed(node: ast.AST) -> bool:
     """Whether the host computes something there that may be wrong."""
-    if isinstance(node, (ast.Name, ast.Constant)):
+    if _is_safe(node):
         return False
-    parts = (each for each in ast.walk(node) if isinstance(each, _MADE) or _is_looked_up(each))
-    return any(_SAFE.isdisjoint(names(each)) for each in parts)
+    called = next(names(node.func), "") if isinstance(node, ast.Call) else ""
+    if isinstance(node, _MADE) or called in _ARITHMETIC:
+        return True
+    if isinstance(node, ast.Call) and called in _CHOOSING and not all(map(_is_power, node.args)):
+        return True
+    return any(map(is_computed, ast.iter_child_nodes(node)))
 
 
-def _is_looked_up(node: ast.AST) -> bool:
-    """Whether it is `TABLE.get(key, otherwise)`."""
-    return isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "get"
+def _is_safe(node: ast.AST) -> bool:
+    """Whether it is a number in the text, what a tensor says of itself, or the power of two that a tile may well be."""
+    if isinstance(node, ast.Subscript):
+        return isinstance(node.value, ast.Attribute) and node.value.attr == "shape"
+    if isinstance(node, ast.Call):
+        return _is_power(node) or isinstance(node.func, ast.Attribute) and node.func.attr in _OF_TENSOR
+    return isinstance(node, (ast.Name, ast.Constant))
+
+
+def _is_power(node: ast.AST) -> bool:
+    """As far as a reader of the text knows: of a number in it somebody thought."""
+    return isinstance(node, ast.Constant) or isinstance(node, ast.Call) and "next_power_of_2" in names(node.func)

@@ -35,44 +35,51 @@ class StatedTypes:
 
     def tensor(self, value: ast.expr, scope: Scope) -> bool:
         """Whether the type of a tensor is stated wherever it is made."""
+        self._asked.clear()  # what one question took for granted is no answer to the next
+        return self._tensor(value, scope)
+
+    def _tensor(self, value: ast.expr, scope: Scope) -> bool:
         if isinstance(value, ast.Call):
             return self._call(value, scope)
         if isinstance(value, (ast.Subscript, ast.Starred)):
-            return self.tensor(value.value, scope)
+            return self._tensor(value.value, scope)
         if isinstance(value, ast.IfExp):
-            return self.tensor(value.body, scope) and self.tensor(value.orelse, scope)
+            return self._tensor(value.body, scope) and self._tensor(value.orelse, scope)
         if isinstance(value, (ast.GeneratorExp, ast.ListComp)):
-            return self.tensor(value.elt, scope)
+            return self._tensor(value.elt, scope)
         if isinstance(value, ast.BinOp):
             parts = [each for each in (value.left, value.right) if not isinstance(each, ast.Constant)]
-            return all(self.tensor(each, scope) for each in parts)
+            return len(parts) == 1 and self._tensor(parts[0], scope)
         if isinstance(value, ast.Attribute) and value.attr in ("T", "data", "mT"):
-            return self.tensor(value.value, scope)
+            return self._tensor(value.value, scope)
         return self._everywhere(value, scope, tensor=True)
 
     def _call(self, call: ast.Call, scope: Scope) -> bool:
         named = next((each.value for each in call.keywords if each.arg == "dtype"), None)
-        if named is not None:
-            return self._type(named, scope)
+        if named is not None:  # a function of the program's own may do with it what it likes
+            return not self._code.callees(call) and self._type(named, scope)
         method = call.func.attr if isinstance(call.func, ast.Attribute) else next(names(call.func), "")
         if not isinstance(call.func, ast.Attribute):
-            return method == "Parameter" and bool(call.args) and self.tensor(call.args[0], scope)
+            return method == "Parameter" and bool(call.args) and self._tensor(call.args[0], scope)
         receiver = call.func.value
         if isinstance(receiver, ast.Name) and receiver.id == "torch":
             return method in _MADE and not self._default_changes
         if method == "Parameter":
-            return bool(call.args) and self.tensor(call.args[0], scope)
+            return bool(call.args) and self._tensor(call.args[0], scope)
         if method == "to":
-            device = all(isinstance(each, ast.Constant) or "device" in ast.unparse(each) for each in call.args)
-            return self.tensor(receiver, scope) if device else self._type(call.args[-1], scope)
-        return method in _CAST or method in _SAME and self.tensor(receiver, scope)
+            device = all(isinstance(each, ast.Constant) or _is_device(each) for each in call.args)
+            return self._tensor(receiver, scope) if device else self._type(call.args[-1], scope)
+        return method in _CAST or method in _SAME and self._tensor(receiver, scope)
 
     def _type(self, value: ast.expr, scope: Scope) -> bool:
-        """Whether an expression says a type, or takes it from what the user asks for."""
+        """Whether an expression says a type, or takes it from what the user asks for. `x.dtype` is what another tensor
+        has, though an object of the program's may have a field of that name, too."""
+        if isinstance(value, ast.Attribute) and value.attr == "dtype":
+            return False
         if isinstance(value, ast.Attribute) and isinstance(value.value, ast.Name) and value.value.id == "torch":
             return _TYPE.fullmatch(value.attr) is not None
         if isinstance(value, ast.Call) and isinstance(value.func, ast.Name) and value.func.id == "getattr":
-            return True
+            return bool(value.args) and "torch" in names(value.args[0])
         return self._everywhere(value, scope, tensor=False)
 
     def _everywhere(self, value: ast.expr, scope: Scope, *, tensor: bool) -> bool:
@@ -83,7 +90,7 @@ class StatedTypes:
             return True
         self._asked.add((value, tensor))
         found = list(self._given(value, scope))
-        ask = self.tensor if tensor else self._type
+        ask = self._tensor if tensor else self._type
         return bool(found) and all(each is not None and ask(each, its) for each, its in found)
 
     def _given(self, value: ast.Name | ast.Attribute, scope: Scope) -> Iterator[tuple[ast.expr | None, Scope]]:
@@ -105,6 +112,11 @@ class StatedTypes:
             for statement, call in calls:
                 passed = dict(by_name(call, code.taken(function)))
                 yield passed.get(bound[1]), code.scope[statement]
+
+
+def _is_device(value: ast.expr) -> bool:
+    said = ast.unparse(value)
+    return "device" in said and "dtype" not in said
 
 
 def _part(target: ast.expr, value: ast.expr | None, name: str) -> ast.expr | None:

@@ -12,7 +12,7 @@ from shrinkray_gpu.lift.other_sizes import with_other_sizes
 from shrinkray_gpu.oracle import Fault, Oracle
 from shrinkray_gpu.oracle.cause_check import LaunchCauses, faulting_launch
 from shrinkray_gpu.oracle.same import SameFaultOracle
-from shrinkray_gpu.runner.inside.knobs.arguments import OTHER_TYPE, USUAL_TYPE
+from shrinkray_gpu.runner.inside.knobs.arguments import OTHER_CONSTANT, OTHER_TYPE, USUAL_CONSTANT, USUAL_TYPE
 from shrinkray_gpu.runner.knob_settings import parse_setting
 from shrinkray_gpu.runner.pool import Pool
 from shrinkray_gpu.runner.run import Run
@@ -24,7 +24,15 @@ from shrinkray_gpu.start.given import Say, Start, UserProgram
 from shrinkray_gpu.start.host_slice import made_by_host, with_slice_kept, with_waits
 from shrinkray_gpu.start.one_file import in_one_file
 from shrinkray_gpu.start.option_slice import with_options_kept
-from shrinkray_gpu.start.refused_slice import not_stated, passed_types, with_refused_kept
+from shrinkray_gpu.start.refused_slice import (
+    is_of_child,
+    made_constants,
+    not_stated,
+    passed_numbers,
+    passed_types,
+    refusal,
+    with_refused_kept,
+)
 from shrinkray_gpu.start.results_slice import with_inputs_kept, with_results_kept
 
 
@@ -119,20 +127,36 @@ class WholeProgram:
         return replace(whole, program=whole.program.with_text(marked), lifted=True)
 
     def keeping_what_is_refused(self, start: Start, oracle: Oracle, run: Run) -> Start | None:
-        """Where Triton's front end refuses what that computes for a kernel of its own. What is only
-        compiled is asked with other numbers first: refused alike, it does not hang on these."""
-        typed = self._refused_for_type(start.program.text, oracle, run)
-        if not with_refused_kept(start.program.text, run, typed):
+        """Where Triton's front end refuses what that computes for a kernel of its own. It is asked with other numbers
+        first: refused alike, it does not hang on these. Nobody turns these in a process of the program's own."""
+        text = start.program.text
+        if is_of_child(run):
             return None
-        other = with_other_sizes(run) if not typed else None
-        if other is not None and self.runs.shows(oracle, self.given.alone.cold().cold(other)):
+        wanted = [*self._refused_for_number(text, oracle, run), *self._refused_for_type(text, oracle, run)]
+        if not with_refused_kept(text, run, wanted):
             return None
         told = "not lifted: what the compiler refuses hangs on what the host computes"
         whole = in_one_file(replace(start, told=told), oracle, self.runs, self.say)
-        marked = with_refused_kept(whole.program.text, run, typed)
+        marked = with_refused_kept(whole.program.text, run, wanted)
         if not marked or not self.runs.shows(oracle, self.given.cold().cold(marked)):
             return None
         return replace(whole, program=whole.program.with_text(marked), lifted=True)
+
+    def _refused_for_number(self, text: str, oracle: Oracle, run: Run) -> list[str]:
+        """The kernel's constants that the refusal hangs on, where the host computes one of them: with another number
+        the kernel is not refused, or in other words. Nobody knows that of what is no number."""
+        wanted, numbers = made_constants(text, run), passed_numbers(run)
+        if wanted and (other := with_other_sizes(run)) is not None:
+            return [] if self.runs.shows(oracle, self.given.alone.cold().cold(other)) else wanted
+        for name in wanted:
+            number = numbers.get(name, 0)
+            knob = USUAL_CONSTANT if number & (number - 1) else OTHER_CONSTANT
+            turned = self.given.cold().cold(text, way=parse_setting(f"{knob}={name}"))
+            known = not (turned.trouble or turned.timed_out) and turned.turned.get(knob)
+            was, now = refusal(run), refusal(turned)
+            if not known or was is None or now is None or was.said != now.said or not oracle.judge(turned).faults:
+                return wanted
+        return []
 
     def _refused_for_type(self, text: str, oracle: Oracle, run: Run) -> list[str]:
         """The kernel's tensors whose type the host does not state, and of another type the kernel compiles."""

@@ -73,7 +73,7 @@ def test_what_differs_between_runs_of_the_original_is_not_held() -> None:
     moved["expected"] = "the expected values are others, by up to 3"
     assert "the expected values" in oracle.judge(failing(dataclasses.replace(SEEN, moved=moved))).why
     assert "no kernel takes part" in oracle.judge(failing(NOTHING)).why
-    assert check.kept.startswith("what that is held against is as in the original")
+    assert check.kept.startswith("what rows is given, and what that is held against, are as in the original")
     assert "differ from run to run" in check.told()
 
 

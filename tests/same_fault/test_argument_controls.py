@@ -38,7 +38,8 @@ def named(controls: tuple[Control, ...]) -> list[str]:
 
 def test_a_tensor_has_another_type_where_the_front_end_refuses() -> None:
     refused = Fault("compile", "CompilationError", "kernel")
-    assert named(of_arguments(refused, LIFTED)) == ["usual-type=x", "other-type=x", "usual-type=n", "other-type=n"]
+    numbers, types = ["usual-constant=TILE", "usual-constant=WIDTH"], ["usual-type=x", "other-type=x"]
+    assert named(of_arguments(refused, LIFTED)) == [*numbers, *types, "usual-type=n", "other-type=n"]
     assert of_arguments(Fault("compile", "PTXASError", "kernel"), LIFTED) == ()
     assert of_arguments(Fault("compile", "CompilationError", "gone"), LIFTED) == ()
 
@@ -46,6 +47,21 @@ def test_a_tensor_has_another_type_where_the_front_end_refuses() -> None:
 @pytest.mark.parametrize(("text", "names"), [(KEPT, ["other-constant=TILE"]), (LIFTED, [])])
 def test_of_a_launch_out_of_resources_what_the_host_makes_is_turned(text: str, names: list[str]) -> None:
     assert named(of_arguments(SHORT, text)) == names
+
+
+def test_a_literal_of_the_launch_is_made_by_nobody_in_whichever_place() -> None:
+    placed = KEPT.replace("TILE=tile, WIDTH=64", "tile, 64")
+    assert named(of_arguments(SHORT, placed)) == ["other-constant=TILE"]
+    other = KEPT + "first_kernel[(1,)](x, WIDTH=tile)\n"
+    assert named(of_arguments(SHORT, other)) == ["other-constant=TILE"]
+
+
+def test_an_error_that_another_process_passed_on_is_of_the_only_kernel() -> None:
+    passed_on = Fault("compile", "CompilationError")
+    assert of_arguments(passed_on, LIFTED) == ()
+    alone = "@triton.jit\ndef kernel(TILE: tl.constexpr):\n    pass\n"
+    assert named(of_arguments(passed_on, alone)) == ["usual-constant=TILE"]
+    assert of_arguments(Fault("compile", "CompilationError", "kernel"), alone.replace("@triton.jit\n", "")) == ()
 
 
 def test_what_an_autotuner_chooses_is_turned_though_no_launch_passes_it() -> None:

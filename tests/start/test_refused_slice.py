@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import ast
+import dataclasses
+
 import pytest
 
 from shrinkray_gpu.runner.run import Compilation, Failure, Run
 from shrinkray_gpu.start.argument_slice import HEAD, MARK
-from shrinkray_gpu.start.refused_slice import not_stated, with_refused_kept
+from shrinkray_gpu.start.refused_slice import is_computed, made_constants, not_stated, with_refused_kept
 
 PROGRAM = """\
 KINDS = {"sum": tl.float32, "count": tl.int32}
@@ -72,7 +75,7 @@ def refused(line: int, words: str, kind: str = "triton.compiler.errors.Compilati
     ],
 )  # fmt: skip
 def test_the_statement_and_what_makes_its_operands_stay(run: Run, kept: list[str], heads: list[str]) -> None:
-    marked = with_refused_kept(PROGRAM, run)
+    marked = with_refused_kept(PROGRAM, run, made_constants(PROGRAM, run))
     compile(marked, "marked", "exec")
     lines = [line.strip() for line in marked.splitlines()]
     assert [each.removesuffix(HEAD) for each in lines if each.endswith(HEAD)] == heads
@@ -84,7 +87,7 @@ def test_so_does_what_makes_a_tensor_that_is_refused_for_its_type() -> None:
     program = program.replace("    unused =", "    like = x.new_zeros(4)\n    unused =")
     program = program.replace("](x, x,", "](like, x,")
     run = refused(5, CARRIED)
-    assert with_refused_kept(program.replace("block_of(x.shape[1])", "64"), run) == ""
+    assert made_constants(program.replace("block_of(x.shape[1])", "64"), run) == []
     assert not_stated(program, run) == ["x"]
     assert not_stated(program.replace("x.new_zeros(4)", "torch.zeros(4)"), run) == []
     marked = with_refused_kept(program, run, ["x"])
@@ -96,7 +99,7 @@ def test_of_a_long_kernel_the_first_lines_are_not_quoted() -> None:
     said = f"at 2:4:\n    x\n    ^\n{RANGE}"
     failure = Failure("triton.compiler.errors.CompilationError", said, traceback=said)
     run = Run("virtual", 1, failure=failure, compiles=(Compilation("kernel", "", failure=failure),), virtual=True)
-    assert f"columns = tl.arange(0, BLOCK){MARK}" in with_refused_kept(PROGRAM, run)
+    assert f"columns = tl.arange(0, BLOCK){MARK}" in with_refused_kept(PROGRAM, run, made_constants(PROGRAM, run))
 
 
 @pytest.mark.parametrize(
@@ -114,7 +117,7 @@ def test_of_a_long_kernel_the_first_lines_are_not_quoted() -> None:
     ],
 )
 def test_of_anything_else_nothing_is_known(program: str, run: Run) -> None:
-    assert with_refused_kept(program, run) == ""
+    assert made_constants(program, run) == [] and with_refused_kept(program, run, []) == ""
 
 
 def test_the_text_of_an_instruction_is_computed_too() -> None:
@@ -123,5 +126,36 @@ def test_the_text_of_an_instruction_is_computed_too() -> None:
     words = "PTXAS error: Internal Triton PTX codegen error\nptxas fatal   : Illegal rounding modifier for 'cvt'"
     failure = Failure("triton.runtime.errors.PTXASError", words, traceback=words)
     run = Run("virtual", 1, failure=failure, compiles=(Compilation("kernel", "", failure=failure),), virtual=True)
-    marked = with_refused_kept(program, run)
+    marked = with_refused_kept(program, run, made_constants(program, run))
     assert f'passed = f"cvt{{kind}} $0;"{MARK}' in marked and f"acc = step(acc, v, KIND){MARK}" in marked
+
+
+def test_of_a_process_of_the_program_the_kernel_is_known_by_its_launch() -> None:
+    run = dataclasses.replace(refused(2, RANGE), compiles=())
+    assert made_constants(PROGRAM, run) == []
+    launched = dataclasses.replace(run, captured={"launches": [{"kernel": "kernel"}]})
+    assert made_constants(PROGRAM, launched) == ["BLOCK"]
+
+
+@pytest.mark.parametrize(
+    ("code", "computed"),
+    [
+        ("block = size // 4", True),
+        ("block = x.shape[1] // 4", True),
+        ("block += 128", True),
+        ("block = min(1024, size)", True),
+        ("block = triton.cdiv(size, 4)", True),
+        ("block = args.block or 100", True),
+        ("block = triton.next_power_of_2(size) + 128", True),
+        ("block = TILES[size]", True),
+        ("block = size", False),
+        ("rows, size = x.shape", False),
+        ("block = x.shape[1]", False),
+        ("block = x.size(1)", False),
+        ("block = max(16, triton.next_power_of_2(size // 4))", False),
+        ("block = int(args.block)", False),
+        ("run(torch.zeros(4, 40))", False),
+    ],
+)
+def test_what_the_host_computes(code: str, computed: bool) -> None:
+    assert is_computed(ast.parse(code).body[0]) is computed

@@ -23,12 +23,17 @@ STATED = [
             self.weight = nn.Parameter(torch.zeros(8))
 
         def run(self, x, y):
-            kernel[(1,)](self.weight + x)
+            kernel[(1,)](self.weight + 1)
 
     Layer().run(torch.zeros(8, dtype=torch.float16), 3)
     """,
 ]
 ELSEWHERE = [
+    "kernel[(1,)](torch.zeros(8, dtype=torch.float16) + torch.zeros(8))",
+    "class Config:\n    dtype = torch.float16\nx = draw()\nkernel[(1,)](torch.zeros(8, dtype=x.dtype))",
+    "def zeros(n, dtype):\n    return torch.zeros(n)\nkernel[(1,)](zeros(8, dtype=torch.float16))",
+    "x = draw()\nkernel[(1,)](torch.zeros(8, dtype=getattr(x, 'dtype')))",
+    "device_dtype = draw()\nkernel[(1,)](torch.zeros(8).to(device_dtype))",
     "x = torch.zeros(8, dtype=torch.float16)\nkernel[(1,)](torch.zeros_like(x))",
     "x = torch.zeros(8, dtype=torch.float16)\nkernel[(1,)](x.new_zeros(8))",
     "torch.set_default_dtype(torch.float64)\nkernel[(1,)](torch.zeros(8))",
@@ -50,3 +55,12 @@ def test_a_type_is_stated_where_the_tensor_is_made(program: str, stated: bool) -
     [launch] = [each for each in code.scope if ast.unparse(each).startswith("kernel")]
     assert isinstance(launch, ast.Expr) and isinstance(launch.value, ast.Call)
     assert StatedTypes(tree, code).tensor(launch.value.args[0], code.scope[launch]) is stated
+
+
+def test_each_question_is_asked_anew() -> None:
+    tree = ast.parse("w = draw()\nx = w\ny = x\nz = x\nkernel[(1,)](y, z)")
+    code = HostCode(tree)
+    [launch] = [each for each in code.scope if ast.unparse(each).startswith("kernel")]
+    assert isinstance(launch, ast.Expr) and isinstance(launch.value, ast.Call)
+    types = StatedTypes(tree, code)
+    assert [types.tensor(each, code.scope[launch]) for each in launch.value.args] == [False, False]

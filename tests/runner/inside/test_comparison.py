@@ -62,6 +62,7 @@ CHECKS = {
     "numpy, by keyword": "import numpy\nnumpy.testing.assert_allclose(desired=expected.numpy(), actual=actual.numpy())",
     "half by keyword": "import numpy\nassert numpy.allclose(actual.numpy(), rtol=1e-3, b=expected.numpy())",
     "tensors to numpy": "import numpy\nnumpy.testing.assert_allclose(actual, expected)",
+    "numpy by hand": "import numpy\nassert numpy.abs(actual.numpy() - expected.numpy()).max() < 1e-3",
     "lists": "assert actual.tolist() == expected.tolist()",
 }
 
@@ -136,6 +137,32 @@ def test_either_side_that_becomes_another_is_told(tmp_path: Path) -> None:
         moved(tmp_path, "randn(12)", "randn(11)")
         == "the actual values are float32 of 11 elements instead of float32 of 12 elements"
     )
+
+
+TABLE = SCRIPT.replace("x, out, n, BLOCK", "x, rates, out, n, BLOCK")
+TABLE = TABLE.replace("mask=at < n) * 2", "mask=at < n) * tl.load(rates + at, mask=at < n)")
+TABLE = TABLE.replace("(x, out,", "(x, rates, out,")
+TABLE = TABLE.replace("x = torch", "rates = torch.tensor([2.0, 1.0] * 7)\nx = torch")
+ROWS = "assert torch.allclose(actual[::2], expected[::2])"
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "why"),
+    [
+        ("[2.0, 1.0] * 7", "[2.0] * 14", "rates"),
+        ("[2.0, 1.0] * 7", "[2.0] * 13", "rates"),
+        ("[2.0, 1.0] * 7", "[2.0 + 0, 1.0] * 7", ""),
+        ("[2.0, 1.0] * 7", "[2.0, 1.0] * 6", ""),
+        ("x = torch.randn(12)", "x = torch.randn(12)\nx[1] = 0", "x"),
+        ("rates", "factors", ""),
+    ],
+)
+def test_what_the_check_does_not_see_of_the_inputs_stays(tmp_path: Path, before: str, after: str, why: str) -> None:
+    kept = str(tmp_path / "kept")
+    assert checked(tmp_path, ROWS, SAVE + kept, script=TABLE)["comparison"]["moved"] == {}
+    assert before in TABLE
+    seen = checked(tmp_path, ROWS, AGAINST + kept, script=TABLE.replace(before, after))["comparison"]["moved"]
+    assert seen == ({"input": f"the launch is given other values as {why}"} if why else {})
 
 
 def test_a_kernel_that_gets_these_values_alone_is_another_one(tmp_path: Path) -> None:
@@ -246,7 +273,7 @@ def test_a_side_may_be_rounded_otherwise(tmp_path: Path) -> None:
         assert checked(tmp_path, check, AGAINST + kept, script=rounded)["comparison"]["moved"] == told
 
 
-@pytest.mark.parametrize("check", ["assert_close", "allclose", "distance", "numpy", "numpy's copy", "backward"])
+@pytest.mark.parametrize("check", ["assert_close", "allclose", "distance", "relative", "numpy", "numpy's copy", "numpy by hand", "backward"])
 def test_the_two_sides_are_brought_nearer(tmp_path: Path, check: str) -> None:
     for fraction, exit in (("1e-8", 0), ("0.5", 1)):
         report = checked(tmp_path, CHECKS[check], knobs={"apart": fraction})

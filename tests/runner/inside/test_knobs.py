@@ -397,6 +397,22 @@ def test_a_number_is_half_as_large(pool: Pool) -> None:
     assert "tt.make_range {end = 4" in turned.compiles[-1].ir["ttir"] and turned.turned == {"other-constant": 1}
 
 
+@pytest.mark.parametrize(
+    ("constant", "launch", "found", "counted"),
+    [
+        ("tl.constexpr", "SAVE=True, BLOCK=250)", "tt.make_range {end = 128", 1),
+        ("tl.constexpr", "True, 20)", "tt.make_range {end = 16", 1),
+        ("tl.constexpr = 250", "SAVE=True)", "tt.make_range {end = 128", 1),
+        ("tl.constexpr", "SAVE=True, BLOCK=8)", "tt.make_range {end = 8", 0),
+    ],
+)
+def test_a_number_is_a_power_of_two(pool: Pool, constant: str, launch: str, found: str, counted: int) -> None:
+    text = TYPED.replace("BLOCK: tl.constexpr", f"BLOCK: {constant}").replace("SAVE=False, BLOCK=8)", launch)
+    turned = pool.run(text, wants=("ttir",), way=parse_setting("usual-constant=BLOCK"))
+    assert turned.turned == {"usual-constant": counted}, turned.stderr
+    assert found in turned.compiles[-1].ir["ttir"]
+
+
 # Waiting for the device.
 
 

@@ -19,6 +19,7 @@ from ..process.patches import Patches
 from ..process.trouble import words_of
 from . import recording, tolerance
 from .chance import SEED
+from .inputs import as_sides, given_otherwise
 from .non_finite import NonFiniteWatch
 from .provenance import Provenance
 from .sides import OUTPUT, PART, PROBE, distance, has, made_otherwise, moved, recorded, sides_of, text_of, values_of
@@ -137,10 +138,13 @@ class CheckObserver:
         if self.save:
             kinds = (OUTPUT, *(each for each in (PART, PROBE) if each in self.kinds))
             outputs = [side for kind in kinds if launch is not None for side in launch.asked_again(provenance, kind)]
-            recorded(sides, outputs).write(self.save)
+            given = as_sides(torch, launch.inputs) if launch is not None else []
+            recorded([*sides, *given, *outputs]).write(self.save)
         if self.against:
             theirs = recording.read(self.against)
             found = told["moved"] = moved(torch, sides, theirs)
+            if launch is not None:
+                found.update(given_otherwise(torch, launch.inputs, theirs))
             for kind in (OUTPUT, PART, PROBE):  # the last takes a compilation: for what is else the same
                 if has(theirs, kind) and not (set(found) - self.unsteady):
                     outputs = launch.asked_again(provenance, kind) if launch is not None else []
@@ -249,7 +253,10 @@ class CheckObserver:
         def read(tensor: Any, *args: Any, **kwargs: Any) -> Any:
             provenance = self.provenance
             if provenance is not None and not self._checking and tensor.layout is provenance.torch.strided:
-                provenance.read(tensor)
+                other = provenance.read(tensor)
+                if other is not None and provenance.apart is not None:
+                    with contextlib.suppress(Exception), quiet(provenance.torch):  # on two devices, or no numbers
+                        tensor = provenance.nearer(tensor, other)
             return original(tensor, *args, **kwargs)
 
         return read
@@ -279,7 +286,7 @@ class CheckObserver:
                     positional, named = _probing(kernel, constants, args, kwargs, held or {})
                 return original(kernel, *positional, grid=there, warmup=warmup, **named)
 
-            with self._launch(kernel, [*args, *kwargs.values()], again) as launch:
+            with self._launch(kernel, args, kwargs, again) as launch:
                 compiled = again()
                 launch.ran(compiled, {**dict(zip(kernel.arg_names, args)), **kwargs})
                 return compiled
@@ -301,7 +308,7 @@ class CheckObserver:
                 finally:
                     executor.grid = grid
 
-            with self._launch(executor, [*args, *kwargs.values()], again) as launch:
+            with self._launch(executor, args, kwargs, again) as launch:
                 return again()
 
         return call
@@ -309,8 +316,9 @@ class CheckObserver:
     def _note(self, tensors: List[Any]) -> None:
         self.wrote += tensors
 
-    def _launch(self, kernel: Any, args: List[Any], again: Callable[..., Any]) -> WatchedLaunch:
-        return WatchedLaunch(self, getattr(kernel.fn, "__name__", str(kernel.fn)), args, again)
+    def _launch(self, kernel: Any, args: Sequence[Any], named: Record, again: Callable[..., Any]) -> WatchedLaunch:
+        given = [*zip(kernel.arg_names, args), *named.items()]
+        return WatchedLaunch(self, getattr(kernel.fn, "__name__", str(kernel.fn)), given, again)
 
 
 _NOTHING: Record = {

@@ -252,14 +252,17 @@ class Provenance:
         """What the values of a tensor come from in the beginning."""
         return "; ".join(sorted(self._of(tensor).sources))
 
-    def read(self, tensor: Any) -> None:
-        """Python or NumPy got the values of a tensor, past all operations."""
+    def read(self, tensor: Any) -> Any:
+        """Python or NumPy got the values of a tensor, past all operations. Returns the tensor whose values they got
+        before, if the two may be held against each other there."""
         before, self._before = self._before, tensor
-        if before is not None and self._compares(before, tensor):
+        compared = before is not None and self._compares(before, tensor)
+        if compared:
             self._decided(self._compared(VALUES, before, tensor))
         if self._of(tensor).launches:
             self.escaped = [*self.escaped, tensor][-MOST:]
             self._decided(self._noted(self._alone(VALUES, tensor)))
+        return before if compared else None
 
     def held(self, name: str, one: Any, other: Any) -> Any:
         """NumPy holds two arrays against each other, which are here as tensors. One that comes from a launch is known

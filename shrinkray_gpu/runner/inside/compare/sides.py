@@ -33,8 +33,9 @@ INSTEAD = {
     PART: "other elements are written by other programs of its kernel",
     PROBE: "its kernel makes something else of negative values at other sizes",
 }
+BOTH = ("actual", "expected")
 Side = Tuple[str, str, Any]
-"""`actual`, `expected`, or a key of `INSTEAD`; what it is, in words; a sample of its values."""
+"""One of `BOTH`, a key of `INSTEAD`, or what is given (`inputs`); what it is, in words; a sample of its values."""
 
 
 def distance(torch: Any, one: Any, other: Any = None) -> Record:
@@ -53,7 +54,7 @@ def distance(torch: Any, one: Any, other: Any = None) -> Record:
 
 def moved(torch: Any, sides: List[Side], theirs: recording.Recording) -> Dict[str, str]:
     """Which sides are not what the other run had there, in words."""
-    before = {each["name"]: _read(torch, theirs, each) for each in _kept(theirs) if each["name"] not in INSTEAD}
+    before = {each["name"]: read_side(torch, theirs, each) for each in _kept(theirs) if each["name"] in BOTH}
     texts = {each["name"]: each["text"] for each in _kept(theirs)}
     slack = _slack(torch, list(before.values()))
     found = {}
@@ -77,7 +78,7 @@ def has(theirs: recording.Recording, kind: str) -> bool:
 
 def made_otherwise(torch: Any, kind: str, outputs: List[Side], theirs: recording.Recording) -> Dict[str, str]:
     """Under `kind`, why what the kernel makes of such values is not what that of the other run made; empty if it is."""
-    known = [(each["text"], _read(torch, theirs, each)) for each in _kept(theirs) if each["name"] == kind]
+    known = [(each["text"], read_side(torch, theirs, each)) for each in _kept(theirs) if each["name"] == kind]
     if not outputs:
         return {kind: "it is not known what its kernel makes of other values"}
     if kind == PART and {text for _, text, _ in outputs}.isdisjoint(text for text, _ in known):
@@ -105,9 +106,9 @@ def _is_near(torch: Any, one: Any, other: Any) -> bool:
     return apart["kind"] != "nan" and apart["largest"] <= _slack(torch, [other], NEAR)
 
 
-def recorded(sides: List[Side], outputs: List[Side]) -> recording.Recording:
+def recorded(sides: List[Side]) -> recording.Recording:
     contents, arguments = {}, []
-    for name, text, values in (*sides, *outputs):
+    for name, text, values in sides:
         data = values.view(sys.modules["torch"].uint8)
         contents[recording.digest(data)] = data
         arguments.append({"name": name, "text": text, "after": recording.digest(data)})
@@ -127,7 +128,7 @@ def _slack(torch: Any, sides: List[Any], alone: float = 0.0) -> float:
     return (alone or ALONE) * float(known.abs().max()) if known.numel() else 0.0
 
 
-def _read(torch: Any, theirs: recording.Recording, side: Record) -> Any:
+def read_side(torch: Any, theirs: recording.Recording, side: Record) -> Any:
     return theirs.tensor(torch, side["after"]).view(torch.float64)
 
 
@@ -156,5 +157,5 @@ def values_of(torch: Any, tensor: Any) -> Any:
     return (flat.abs() if flat.is_complex() else flat).to(device="cpu", dtype=torch.float64).contiguous()
 
 
-def sample(flat: Any) -> Any:
-    return flat[:: -(-max(flat.numel(), 1) // SAMPLE)]
+def sample(flat: Any, size: int = SAMPLE) -> Any:
+    return flat[:: -(-max(flat.numel(), 1) // size)]

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import contextlib
-from typing import Any, Callable, Dict, Iterator, List, Optional, Tuple
+from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Tuple
 
 from ..launches.launch_log import NOT_FOLLOWED
 from ..process.trouble import words_of
 from ..static.touched_arguments import touched_arguments
+from .inputs import Input, inputs
 from .provenance import Provenance
 from .sides import OUTPUT, PART, PROBE, Side, elements, sample, text_of, values_of, values_of_ours
 
@@ -22,8 +23,10 @@ KEPT = 8
 class WatchedLaunch:
     """Looks at what a launch is given before it and after it: what is another then, it wrote."""
 
-    def __init__(self, observer: Any, kernel: str, args: List[Any], again: Callable[..., Any]) -> None:
-        self.observer, self.kernel, self.args, self.again = observer, kernel, args, again
+    def __init__(self, observer: Any, kernel: str, args: Sequence[Tuple[str, Any]], again: Callable[..., Any]) -> None:
+        self.observer, self.kernel, self.again = observer, kernel, again
+        self.parameters, self.args = [name for name, _ in args], [value for _, value in args]
+        self.inputs: List[Input] = []
         self.grid: Tuple[int, ...] = ()
         """All of it, once a part of it was asked again."""
         self.written: List[Any] = []
@@ -45,6 +48,7 @@ class WatchedLaunch:
             with quiet(torch):
                 self.given = [_whole(torch, each) for each in _distinct(torch, self.args)]
                 self.before = [sample(each).clone() for each in self.given]
+                self.inputs = inputs(torch, self.parameters, self.args)
         except Exception as error:
             self.observer.trouble = words_of(error)
         return self

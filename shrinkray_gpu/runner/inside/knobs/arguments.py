@@ -4,6 +4,9 @@
     other-type=NAME         one of float32 has the floating type of another tensor of the launch, or float16; one of
                             int32 has int64
     other-constant=NAME     a constant is another: a switch the other way, a number half as large
+    usual-constant=NAME     a constant that is no power of two is the next smaller one, and at least 16
+
+A constant that the launch does not pass has the default of its parameter.
 
 The types go one way by either knob, so that launches before the one at fault stay as they were. What a kernel would
 have written to a tensor of another type is lost: it is a copy.
@@ -11,30 +14,47 @@ have written to a tensor of another type is lost: it is a copy.
 
 from __future__ import annotations
 
+import inspect
 import sys
 from typing import Any, Dict, Iterable, Mapping, Sequence, Tuple
 
-USUAL_TYPE, OTHER_TYPE, OTHER_CONSTANT = "usual-type", "other-type", "other-constant"
-ARGUMENTS = (USUAL_TYPE, OTHER_TYPE, OTHER_CONSTANT)
+USUAL_TYPE, OTHER_TYPE = "usual-type", "other-type"
+OTHER_CONSTANT, USUAL_CONSTANT = "other-constant", "usual-constant"
+ARGUMENTS = (USUAL_TYPE, OTHER_TYPE, OTHER_CONSTANT, USUAL_CONSTANT)
+SOUND = 16
+"""A tile that is refused nowhere."""
 
 
 def turned(
-    names: Sequence[str], args: Tuple[Any, ...], kwargs: Mapping[str, Any], knobs: Mapping[str, str]
+    kernel: Any, args: Tuple[Any, ...], kwargs: Mapping[str, Any], knobs: Mapping[str, str]
 ) -> Tuple[Tuple[Any, ...], Dict[str, Any], Tuple[str, ...]]:
-    """The arguments of a launch with these knobs turned, and which of them found something. `names`: the kernel's
-    parameters, in order."""
+    """The arguments of a kernel's launch with these knobs turned, and which of them found something."""
+    names: Sequence[str] = getattr(kernel, "arg_names", ())
     given, found = {**dict(zip(names, args)), **kwargs}, []
     changed: Dict[str, Any] = {}
     for knob in ARGUMENTS:
         name = knobs.get(knob, "")
-        if name in names and name in given:
-            value = given[name]
-            other = _other_constant(value) if knob == OTHER_CONSTANT else _of_type(knob, value, given.values())
-            if other is not value:
-                changed[name] = other
-                found.append(knob)
+        if name not in names:
+            continue
+        if knob in (OTHER_CONSTANT, USUAL_CONSTANT):
+            value = given.get(name, _default(kernel, name))
+            other = _other_constant(value) if knob == OTHER_CONSTANT else _usual_constant(value)
+        else:
+            value = given.get(name)
+            other = _of_type(knob, value, given.values())
+        if other is not value:
+            changed[name] = other
+            found.append(knob)
     placed = tuple(changed.get(name, value) for name, value in zip(names, args)) + args[len(names) :]
-    return placed, {name: changed.get(name, value) for name, value in kwargs.items()}, tuple(found)
+    by_name = {name: value for name, value in changed.items() if name not in names[: len(args)]}
+    return placed, {**kwargs, **by_name}, tuple(found)
+
+
+def _default(kernel: Any, name: str) -> Any:
+    """That of a parameter; None where it has none, or is none of a constant."""
+    found = inspect.signature(kernel.fn).parameters.get(name) if callable(getattr(kernel, "fn", None)) else None
+    told = found is not None and "constexpr" in str(found.annotation)
+    return found.default if found is not None and told and found.default is not found.empty else None
 
 
 def _of_type(knob: str, value: Any, beside: Iterable[Any]) -> Any:
@@ -53,3 +73,9 @@ def _other_constant(value: Any) -> Any:
     if isinstance(value, bool):
         return not value
     return value // 2 if isinstance(value, int) and value > 1 else value
+
+
+def _usual_constant(value: Any) -> Any:
+    if isinstance(value, bool) or not isinstance(value, int) or value < 1 or value & (value - 1) == 0:
+        return value
+    return max(SOUND, 1 << (value.bit_length() - 1))

@@ -11,7 +11,8 @@
     serial                                  the device is waited for before and after each launch
     zeroed-outputs zeroed-outputs-but       a kernel is compiled, and zeros are put where it would have written: any
                                             one, or any but one
-    usual-type other-type other-constant    one argument of a launch is another (`arguments`)
+    usual-type other-type                   one argument of a launch is another (`arguments`)
+    other-constant usual-constant
     zeroed-shared                           kernels of CUDA C++ are compiled with a beginning of ours (`zeroing`)
     interpreter                             turned by the environment; only the interpreted launches are counted here
 
@@ -246,7 +247,7 @@ class TurnedKnobs:
                 self.witness.cover((args, kwargs))
             if self.compiling:
                 self._set_aside(fn)
-            args, kwargs, found = arguments.turned(getattr(fn, "arg_names", ()), args, kwargs, self.knobs)
+            args, kwargs, found = arguments.turned(fn, args, kwargs, self.knobs)
             self.launched.update(found)
             for name, value in self.options.items():
                 # An option of the launch may be a parameter of the kernel, too: both follow.
