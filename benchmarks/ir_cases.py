@@ -121,7 +121,8 @@ def of_corpus(folder: Path) -> dict[str, Any]:
         with tempfile.TemporaryDirectory() as aside:
             path = Path(aside, "reproducer.mlir")
             path.write_text(text)
-            return row | reduce_ir(path, IrOptions(python=sys.executable, arch=arch, max_time=60)).to_json()
+            told = reduce_ir(path, IrOptions(python=sys.executable, arch=arch, max_time=60)).to_json()
+            return row | {name: value for name, value in told.items() if name != "text"}
     except ShrinkError as error:
         return row | {"why": str(error).partition(". ")[0]}
 
