@@ -16,8 +16,8 @@ LATEST = 512
 """Launches kept; beside them the last one of each kernel."""
 
 Entry = List[Any]
-"""See the indices below. Of a launch of Inductor, the kernel is its autotuner, and the grid is the launcher, if it was
-given, and a function that tells the grid, or None."""
+"""See the indices below. Of a launch of Inductor, the kernel is its autotuner, and the grid is the launcher, if one of
+several was given; the keywords are kept as they are, since no tensor is among them."""
 KERNEL, GRID, ARGS, KWARGS, NUMBER, TROUBLE = range(6)
 
 Seen = Callable[[Entry, BaseException], None]
@@ -128,16 +128,9 @@ class LaunchRing:
 
     def watch_inductor(self, original: Callable[..., Any], failed: Seen) -> Callable[..., Any]:
         """`CachingAutotuner.run`, the door of torch.compile. Older torch passes a function for the grid by name."""
-        latest, last, numbers = self.latest, self.last, self._numbers
 
         def run(tuner: Any, *args: Any, **kwargs: Any) -> Any:
-            entry: Entry = [tuner, (None, kwargs.get("grid")), None, None, next(numbers), ""]
-            try:
-                entry[ARGS] = _all_kept(args)
-            except Exception as error:
-                entry[TROUBLE] = "%s: %s" % (type(error).__name__, error)
-            latest.append(entry)
-            last[id(tuner)] = entry
+            entry = self._note(tuner, None, args, kwargs)
             try:
                 return original(tuner, *args, **kwargs)
             except BaseException as error:
@@ -150,13 +143,24 @@ class LaunchRing:
         """`CachingAutotuner.bench`, which launches one of several configurations by its `launcher`."""
 
         def bench(tuner: Any, launcher: Any, *args: Any, **kwargs: Any) -> Any:
-            def go(tuner: Any, *args: Any, **kwargs: Any) -> Any:
-                self.latest[-1][GRID] = (launcher, kwargs.get("grid"))
+            entry = self._note(tuner, launcher, args, kwargs)
+            try:
                 return original(tuner, launcher, *args, **kwargs)
-
-            return self.watch_inductor(go, failed)(tuner, *args, **kwargs)
+            except BaseException as error:
+                failed(entry, error)
+                raise
 
         return bench
+
+    def _note(self, tuner: Any, launcher: Any, args: Any, kwargs: Dict[str, Any]) -> Entry:
+        entry: Entry = [tuner, launcher, None, kwargs, next(self._numbers), ""]
+        try:
+            entry[ARGS] = _all_kept(args)
+        except Exception as error:
+            entry[TROUBLE] = "%s: %s" % (type(error).__name__, error)
+        self.latest.append(entry)
+        self.last[id(tuner)] = entry
+        return entry
 
 
 def _noting(entry: Entry, grid: Callable[[Any], Any]) -> Callable[[Any], Any]:

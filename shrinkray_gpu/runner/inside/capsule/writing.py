@@ -39,8 +39,8 @@ def of_entry(entry: ring.Entry) -> Record:
     try:
         args = [ring.facts(value) for value in entry[ring.ARGS] or ()]
         if inductor.is_autotuner(kernel):
-            launcher, grid = entry[ring.GRID]
-            inductor.describe(record, kernel, launcher or inductor.launcher_of(kernel), grid, args)
+            launcher = entry[ring.GRID] or inductor.launcher_of(kernel)
+            inductor.describe(record, kernel, launcher, entry[ring.KWARGS].get("grid"), args)
             return record
         record["grid"] = description.grid(entry[ring.GRID])
         kwargs = {name: ring.facts(value) for name, value in (entry[ring.KWARGS] or {}).items()}
