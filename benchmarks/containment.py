@@ -5,8 +5,8 @@
 Each pair is one candidate in the fence and the same one outside of it. Which comes first changes from pair to pair, so
 that what else the machine does befalls both alike. Where it has much else to do, look at the fastest tenth.
 
-`kernel` is a program that Triton compiles for the virtual GPU, as in most tries of a search. `nothing` is an empty one, of
-which the fence is the largest share. The keeper, the checks of messages and the watch on memory are part of both:
+`kernel` is a program that Triton compiles for the virtual GPU, as in most tries of a search. `nothing` is an empty one,
+of which the fence is the largest share. The keeper, the checks of messages and the watch on memory are part of both:
 nothing runs without them.
 """
 

@@ -64,7 +64,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[bytes, Pat
         yield (folder / "journal.jsonl").read_bytes(), tmp_path_factory.mktemp("torn")
 
 
-@settings(max_examples=1000, deadline=None, derandomize=True, database=None)
+@settings(max_examples=2000, deadline=None, derandomize=True, database=None)
 @given(st.data())
 def test_no_damage_is_thrown_and_none_loses_the_best(whole: tuple[bytes, Path], data: st.DataObject) -> None:
     journal, folder = whole

@@ -1,4 +1,4 @@
-"""What is reduced under faults: without torch, on the virtual GPU, and the corpus case of the README there and on one."""
+"""What is reduced under faults: without torch, on the virtual GPU, and the README's corpus case there and on one."""
 
 from __future__ import annotations
 

@@ -13,13 +13,13 @@ import struct
 CALLS = {"x86_64": (125, 126), "aarch64": (90, 91)}
 """By processor: `capget` and `capset`."""
 VERSION = 0x20080522
-KEPT = (0, 1, 2, 3, 4, 5, 6, 7, 8, 10, 13, 14, 15, 18, 19, 23, 24, 29, 31)
+KEPT = sum(1 << number for number in (0, 1, 2, 3, 4, 5, 6, 7, 8, 10, 13, 14, 15, 18, 19, 23, 24, 29, 31))
 """Those on files, processes, users, ports, packets, locked memory, System V, `chroot`, `ptrace`, priorities and limits,
-by their numbers."""
+a bit each."""
 
 
-def drop(kept: int = sum(1 << number for number in KEPT)) -> bool:
-    """Have no more of them than these, a bit each. Programs that are started do not get them back where
+def drop(kept: int = KEPT) -> bool:
+    """Have no more of them than these. Programs that are started do not get them back where
     `no_new_privs` holds. False where the kernel does not let us."""
     if os.uname().machine not in CALLS:
         return False

@@ -16,7 +16,7 @@ def state() -> Dict[str, str]:
     """By names that a user understands."""
     found = {"Priority": str(os.getpriority(os.PRIO_PROCESS, 0))}
     with open("/proc/self/status") as told:
-        found.update(line.split(":", 1) for line in told if line.startswith(SHOWN))
+        found.update({line.partition(":")[0]: line for line in told if line.startswith(SHOWN)})
     with open("/proc/self/limits") as told:
         found["Limits"] = told.read()
     return found
