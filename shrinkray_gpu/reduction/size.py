@@ -152,6 +152,8 @@ _GOES_ON = frozenset("(,.=[{+-*/%&|^@<>~!")
 """The words before a name that begins no statement end like that."""
 _DIVIDES = frozenset({"/", "//", "%", "/=", "//=", "%="})
 _ZERO = re.compile(r"0[0_]*(?:\.0*)?|\.0+")
+_POLES = frozenset({"log", "log2", "log10", "rsqrt", "reciprocal"})
+"""Functions that are infinite at zero."""
 _DEEPER = {"(": 1, "[": 1, "{": 1, ")": -1, "]": -1, "}": -1}
 
 
@@ -164,6 +166,7 @@ class Lack(enum.Enum):
     VALUES = "a tensor that starts uninitialised (torch.empty and its like)"
     ELEMENTS = "a tensor without elements"
     DIVISOR = "a division by a literal zero"
+    POLE = "a logarithm or a reciprocal of a literal zero"
 
 
 class Exposure(NamedTuple):
@@ -233,7 +236,8 @@ def _part_exposure(words: Sequence[str], text: str) -> PartExposure:
     """What may be undefined: two points for a load or store through a computed pointer without mask, one for a masked
     load whose other lanes hold anything (no `other=`), one for a tensor that starts with what the memory held, one for
     a tensor made without elements: its pointer is null, and a kernel that only a mask keeps off it is a poor repro. Two
-    for a division by a literal zero: what comes of it is anything, and shows any fault that hangs on a value.
+    for a division by a literal zero, and for what is infinite there: what comes of it shows any fault that hangs on a
+    value.
 
     Methods of descriptors are not counted, the hardware clips these; nor is a load of a bare pointer parameter (but a
     helper's, which may be handed any), or of that plus zeros, nor the memory that
@@ -260,6 +264,8 @@ def _part_exposure(words: Sequence[str], text: str) -> PartExposure:
             function = word
         elif before != ".":
             called.add(word)
+        if word in _POLES and words[at + 3 : at + 4] == [")"] and _ZERO.fullmatch(words[at + 2]):
+            sure.append((at, Lack.POLE, 2))
         if word not in _WATCHED:
             continue
         if words[at - 2 : at] == ["torch", "."] and _without_elements(word, _arguments(words, at + 2)):

@@ -17,6 +17,8 @@ _MARKS = re.compile(rf"{MARK}(?:-head)?$", re.MULTILINE)
 _OF_SOURCE = ("fn", "signature", "constexprs")
 """The parameters of `ASTSource`, in order."""
 SIMPLE = (ast.Expr, ast.Assign, ast.AnnAssign, ast.Return)
+_INNER = (ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+"""What has variables of its own, which a line before its statement does not know."""
 
 
 def function(tree: ast.AST, name: str) -> ast.FunctionDef | None:
@@ -32,12 +34,13 @@ def arguments_named(text: str, kernel: str, wanted: Collection[str], *, grid: bo
     for statement in (node for node in ast.walk(tree) if isinstance(node, SIMPLE)):
         calls = list(launches_of(statement, kernel))
         grids = [call.func.slice for call in calls if grid and isinstance(call.func, ast.Subscript)]
+        inner = {part for each in ast.walk(statement) if isinstance(each, _INNER) for part in ast.walk(each)}
         for value in (*(value for call in calls for value in passed(tree, call, kernel, wanted)), *grids):
             computed = value.id not in assigned if isinstance(value, ast.Name) else any(names(value))
             lines = text.split("\n")
             first, at = statement.lineno - 1, value.lineno - 1
             before = lines[first][: statement.col_offset]
-            if computed and value.lineno == value.end_lineno and not before.strip():
+            if computed and value not in inner and value.lineno == value.end_lineno and not before.strip():
                 name = next(each for number in itertools.count() if (each := f"passed{number or ''}") not in text)
                 line = lines[at].encode()
                 written = line[value.col_offset : value.end_col_offset].decode()

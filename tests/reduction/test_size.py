@@ -87,6 +87,13 @@ def test_a_division_by_a_literal_zero_is_growth(divisor: str) -> None:
     assert guards(f"x = a / 1{divisor}") == guards(f"'%d' % {divisor}") == guards(f"a * {divisor}") == 0
 
 
+@pytest.mark.parametrize("made", ["tl.log(0)", "math.log2(0.0)", "tl.rsqrt(0.)", "torch.reciprocal(0)", "log(0)"])
+def test_what_is_infinite_at_a_literal_zero_is_growth(made: str) -> None:
+    assert guards(f"x = {made}") == 2
+    for harmless in (made.replace("(0", "(1 + 0"), made.replace(")", " + n)"), made.replace("(0", "(10")):
+        assert guards(f"x = {harmless}") == 0, harmless
+
+
 def test_what_needs_no_guard_has_no_level() -> None:
     assert guards("x = tl.load(seed_ptr)") == 0
     assert guards("x = descriptor.load([i, j])") == 0

@@ -95,6 +95,19 @@ def test_so_does_what_makes_a_tensor_that_is_refused_for_its_type() -> None:
     assert f"block = 16{MARK}" not in marked
 
 
+@pytest.mark.parametrize(
+    "launch",
+    [
+        "run = lambda x, kind: kernel[(1,)](x, x, 3, BLOCK=kind // 4, KIND=tl.float32, FLAG=True)",
+        "[kernel[(1,)](x, x, 3, BLOCK=kind // 4, KIND=tl.float32, FLAG=True) for kind in (40, 41)]",
+    ],
+)
+def test_what_only_a_lambda_knows_gets_no_line_before_it(launch: str) -> None:
+    program = PROGRAM[: PROGRAM.index("def run(")] + launch + "\n"
+    marked = with_refused_kept(program, refused(2, RANGE), ["BLOCK"])
+    assert launch in marked and "passed =" not in marked
+
+
 def test_of_a_long_kernel_the_first_lines_are_not_quoted() -> None:
     said = f"at 2:4:\n    x\n    ^\n{RANGE}"
     failure = Failure("triton.compiler.errors.CompilationError", said, traceback=said)

@@ -273,7 +273,10 @@ def test_a_side_may_be_rounded_otherwise(tmp_path: Path) -> None:
         assert checked(tmp_path, check, AGAINST + kept, script=rounded)["comparison"]["moved"] == told
 
 
-@pytest.mark.parametrize("check", ["assert_close", "allclose", "distance", "relative", "numpy", "numpy's copy", "numpy by hand", "backward"])
+NEARER = ("assert_close", "allclose", "distance", "relative", "numpy", "numpy's copy", "numpy by hand", "backward")
+
+
+@pytest.mark.parametrize("check", NEARER)
 def test_the_two_sides_are_brought_nearer(tmp_path: Path, check: str) -> None:
     for fraction, exit in (("1e-8", 0), ("0.5", 1)):
         report = checked(tmp_path, CHECKS[check], knobs={"apart": fraction})
