@@ -63,8 +63,7 @@ class _ForkServer:
         pid = os.fork()
         if pid == 0:
             self.control.close()
-            for pipe in (self.wake, signal.set_wakeup_fd(-1)):  # by which a candidate would wake and mislead us
-                os.close(pipe)
+            signal.set_wakeup_fd(-1)
             signal.signal(signal.SIGCHLD, signal.SIG_DFL)
             os.setsid()
             descendants.adopt()
