@@ -106,6 +106,29 @@ def test_two_kernels_and_the_kernels_before_them(tmp_path: Path) -> None:
     assert (seen["kernels"], seen["others"], seen["alone"]) == (["rows"], ["rows"], False), seen
 
 
+@pytest.mark.parametrize(
+    ("made", "instead"),
+    [
+        ("x * 3", "(x - x.flip(0)) * 3"),
+        ("= twice(x)", "= twice(x - x.flip(0))"),
+        ("twice(x), x * 3", "twice(x / (x + 2)), (x - x.flip(0)) / (x + 4)"),
+    ],
+    ids=["the reference", "what the kernel is given", "both"],
+)
+@pytest.mark.parametrize("check", ["torch.testing.assert_close(actual, expected)", CHECKS["exit"], CHECKS["relative"]])
+def test_what_a_program_subtracts_on_its_way_is_no_distance(
+    tmp_path: Path, made: str, instead: str, check: str
+) -> None:
+    seen = checked(tmp_path, check, script=SCRIPT.replace(made, instead))["comparison"]
+    assert (seen["kernels"], seen["others"], seen["alone"]) == (["rows"], [], False), seen
+
+
+def test_what_a_kernel_makes_of_a_difference_is_looked_at(tmp_path: Path) -> None:
+    script = SCRIPT.replace("= twice(x)", "= twice(x - x.flip(0))").replace("* 2", "* float('nan')")
+    seen = checked(tmp_path, "assert actual.sum() == 8.0", script=script)["comparison"]
+    assert (seen["kernels"], seen["alone"]) == (["rows"], True), seen
+
+
 def test_where_no_kernel_takes_part(tmp_path: Path) -> None:
     seen = checked(tmp_path, "assert torch.allclose(x, expected)")["comparison"]
     assert seen["operation"] == "allclose" and seen["kernels"] == []

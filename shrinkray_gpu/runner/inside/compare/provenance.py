@@ -60,6 +60,7 @@ class ComparedTensors(NamedTuple):
 class _Origin(NamedTuple):
     launches: FrozenSet[int] = frozenset()
     comparisons: FrozenSet[int] = frozenset()
+    """By number. One of two tensors that no launch made has a negative number."""
     sources: FrozenSet[str] = frozenset()
     """Tensors that no other was made into: drawn, counted, written down."""
 
@@ -67,6 +68,10 @@ class _Origin(NamedTuple):
         return _Origin(
             self.launches | other.launches, self.comparisons | other.comparisons, self.sources | other.sources
         )
+
+    def is_distance(self) -> bool:
+        """Whether what a launch made was held against something on the way. A reference that subtracts is none."""
+        return any(number > 0 for number in self.comparisons)
 
 
 _NOTHING = _Origin()
@@ -201,7 +206,7 @@ class Provenance:
         mine, theirs = self._of(one), self._of(other)
         if one.numel() != other.numel() or not one.numel() or mine.launches == theirs.launches:
             return False
-        return not (mine.comparisons or theirs.comparisons)  # else it is a distance, held against a tolerance
+        return not (mine.is_distance() or theirs.is_distance())  # else that is held against a tolerance
 
     def _source(self, name: str, out: Any) -> str:
         """By what it is and its shape, and the how manyeth such it is."""
@@ -239,7 +244,7 @@ class Provenance:
         if name in COMPARISONS and len(inputs) == 2:
             origin |= self._compared(name, *inputs)
         of_kind = name in CLASSES or (name in ITSELF and len(inputs) == 2 and inputs[0] is inputs[1])
-        if (of_kind or name in READS) and origin.launches and not origin.comparisons:
+        if (of_kind or name in READS) and origin.launches and not origin.is_distance():
             origin |= self._noted(self._alone(name, inputs[0]))
         if name in ANSWERS or name in READS:
             self._decided(origin)
@@ -300,18 +305,19 @@ class Provenance:
 
     def _noted(self, comparison: ComparedTensors) -> _Origin:
         self._made += 1
-        self._comparisons[self._made] = comparison
+        number = self._made if comparison.kernels else -self._made
+        self._comparisons[number] = comparison
         alike = [n for n, each in self._comparisons.items() if bool(each.kernels) == bool(comparison.kernels)]
         for old in alike[: -2 * MOST]:
             del self._comparisons[old]  # which holds its tensors in memory
-        return _Origin(comparisons=frozenset((self._made,)))
+        return _Origin(comparisons=frozenset((number,)))
 
     def _begin_case(self) -> None:
         if self.anew:
             self._drawn.clear()
 
     def _decided(self, origin: _Origin) -> None:
-        for number in sorted(origin.comparisons):
+        for number in sorted(origin.comparisons, key=abs):
             found = self._comparisons.get(number)
             if found is not None and found.kernels and found.expected is not None:
                 self._begin_case()
