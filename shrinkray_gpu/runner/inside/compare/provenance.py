@@ -317,7 +317,8 @@ class Provenance:
             self._drawn.clear()
 
     def _decided(self, origin: _Origin) -> None:
-        for number in sorted(origin.comparisons, key=abs):
+        launched = origin.is_distance()  # then what was subtracted before is not what is looked at
+        for number in sorted((each for each in origin.comparisons if each > 0 or not launched), key=abs):
             found = self._comparisons.get(number)
             if found is not None and found.kernels and found.expected is not None:
                 self._begin_case()
