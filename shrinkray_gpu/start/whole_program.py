@@ -78,8 +78,8 @@ class WholeProgram:
         return replace(whole, program=program, lifted=True, oracle=oracle.keeping(kept))
 
     def keeping_what_kernels_make(self, start: Start, oracle: Oracle, run: Run) -> Start | None:
-        """Where its kernels decide whether a statement of Python's fails: it does not, or not in these words, where
-        what they write holds zeros."""
+        """Where its kernels decide whether a statement of Python's fails: it does not, or not in these words and
+        numbers, where what they write holds zeros."""
         fault = Fault.of(run)
         if fault is None or fault.phase != "python" or not isinstance(oracle, SameFaultOracle) or oracle.comparison:
             return None
@@ -91,13 +91,21 @@ class WholeProgram:
         shown = run if text == start.program.text else pool.cold(text)
         marked = with_results_kept(text, shown) if oracle.judge(shown).faults else ""
         zeroed = pool.cold(text, way=parse_setting(RESULTS)) if marked else None
-        if zeroed is None or zeroed.trouble or zeroed.timed_out or oracle.judge(zeroed).faults:
+        if zeroed is None or zeroed.trouble or zeroed.timed_out or not zeroed.turned.get(RESULTS):
             return None
-        if not zeroed.turned.get(RESULTS):
+        if oracle.judge(zeroed).faults and not self._tells_results(shown, zeroed, text):
             return None
         if not self.runs.shows(oracle, pool.cold(marked)):
             return None
         return replace(whole, program=whole.program.with_text(marked), lifted=True)
+
+    def _tells_results(self, shown: Run, zeroed: Run, text: str) -> bool:
+        """Whether an error's text is another with zeros, and is the same each time without them."""
+        first, other = shown.failure, zeroed.failure
+        if first is None or other is None or first.text == other.text:
+            return False
+        again = self.given.cold().cold(text).failure
+        return again is not None and again.text == first.text
 
     def keeping_what_other_kernels_make(self, start: Start, oracle: Oracle, run: Run, kernel: str) -> Start | None:
         """Where the launch of this kernel faults by what other kernels wrote: it does not where that holds zeros.

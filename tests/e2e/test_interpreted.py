@@ -91,3 +91,49 @@ def test_what_a_kernel_wrote_decides(
     assert wrong in repro and program[program.index(f"def {kernel}") :].split("\n\n\n")[0] in repro
     as_it_is, cured = (judged(text, "static:bounds", INTERPRETED) for text in (repro, repro.replace(wrong, right)))
     assert as_it_is.faults and cured.answer is Answer.PASSES, (as_it_is, cured)
+
+
+PARTS = '''\
+import os
+
+os.environ["TRITON_INTERPRET"] = "1"
+
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def parts_kernel(layers, counts, amount, BINS: tl.constexpr, BLOCK: tl.constexpr):
+    at = tl.arange(0, BLOCK)
+    layer = tl.load(layers + at, mask=at < amount, other=0)
+    found = tl.sum((layer[:, None] == tl.arange(0, BINS)[None, :]).to(tl.int32), axis=0)
+    tl.store(counts + tl.arange(0, BINS), found)
+
+
+def by_layer(energies, layers):
+    counts = torch.empty(4, dtype=torch.int32)
+    parts_kernel[(1,)](layers, counts, layers.numel(), BINS=4, BLOCK=16)
+    order = layers.argsort()
+    print("sorted", order.numel())
+    return energies[order].split(counts.tolist())
+
+
+for amount in (16, 10):
+    energies = torch.arange(amount, dtype=torch.float32)
+    layers = torch.arange(amount, dtype=torch.int32) % 4
+    print([part.sum().item() for part in by_layer(energies, layers)])
+'''
+
+
+def test_an_error_whose_numbers_a_kernel_makes_is_its_own_though_zeros_fail_in_the_same_words(
+    tmp_path: Path, judged: Judged
+) -> None:
+    (tmp_path / "failing.py").write_text(PARTS)
+    words = "split_with_sizes expects"
+    said = shrink("failing.py", "--oracle", words, *only("definitions", "statements"), cwd=tmp_path)
+    assert said.code == 0 and "hangs on what its kernels compute" in said.out + said.err
+    repro = (tmp_path / "repro_failing.py").read_text()
+    assert "sorted" not in repro
+    as_it_is, cured = (judged(text, words) for text in (repro, repro.replace("amount, other=0)", "amount, other=-1)")))
+    assert as_it_is.faults and cured.answer is Answer.PASSES, (as_it_is, cured)
