@@ -65,8 +65,10 @@ def sticky() -> int:
     A sticky error stays with the context, so the code is right however often the script caught the exception.
     0 also where no context exists. A hung kernel hangs this call: the tool's timeout ends it.
     """
-    if not _has_cuda():
-        return _of_hip() if _opened("/dev/kfd") else 0
+    if not is_initialised():
+        return 0
+    if _opened("/dev/kfd") and not _has_cuda():
+        return _of_hip()
     code, context = _current()
     if code:
         return code
@@ -146,7 +148,7 @@ def _written(path: str) -> Tuple[int, bool]:
 
 def current() -> bool:
     """Whether this thread has a context to work with; where the process has one, that is made so."""
-    if not _has_cuda():
+    if not is_initialised():
         return False
     code, context = _current()
     return code == 0 and (bool(context.value) or _retain_primary(ctypes.CDLL("libcuda.so.1")))
