@@ -12,6 +12,7 @@ from shrinkray_gpu.lift.other_sizes import with_other_sizes
 from shrinkray_gpu.oracle import Fault, Oracle
 from shrinkray_gpu.oracle.cause_check import LaunchCauses, faulting_launch
 from shrinkray_gpu.oracle.same import SameFaultOracle
+from shrinkray_gpu.oracle.words import weakness
 from shrinkray_gpu.runner.inside.knobs.arguments import OTHER_CONSTANT, OTHER_TYPE, USUAL_CONSTANT, USUAL_TYPE
 from shrinkray_gpu.runner.knob_settings import parse_setting
 from shrinkray_gpu.runner.pool import Pool
@@ -100,9 +101,10 @@ class WholeProgram:
         return replace(whole, program=whole.program.with_text(marked), lifted=True)
 
     def _tells_results(self, shown: Run, zeroed: Run, text: str) -> bool:
-        """Whether an error's text is another with zeros, and is the same each time without them."""
+        """Whether an error's text is another with zeros, and is the same each time without them. One of a check says
+        how far its sides are apart: that is held by what is compared."""
         first, other = shown.failure, zeroed.failure
-        if first is None or other is None or first.text == other.text:
+        if first is None or other is None or first.text == other.text or weakness(first):
             return False
         again = self.given.cold().cold(text).failure
         return again is not None and again.text == first.text

@@ -129,6 +129,13 @@ def test_what_a_kernel_makes_of_a_difference_is_looked_at(tmp_path: Path) -> Non
     assert (seen["kernels"], seen["alone"]) == (["rows"], True), seen
 
 
+def test_a_new_tensor_has_nothing_of_one_that_is_gone(tmp_path: Path) -> None:
+    """A tensor of Python's numbers is made by no operation, in memory that a distance may have had."""
+    gone = "far = actual - expected\ndel far\nnumbers = torch.tensor([0.5] * 12)\nassert torch.equal(actual, numbers)"
+    seen = checked(tmp_path, gone)["comparison"]
+    assert (seen["operation"], seen["kernels"], seen["others"]) == ("equal", ["rows"], []), seen
+
+
 def test_where_no_kernel_takes_part(tmp_path: Path) -> None:
     seen = checked(tmp_path, "assert torch.allclose(x, expected)")["comparison"]
     assert seen["operation"] == "allclose" and seen["kernels"] == []

@@ -36,6 +36,8 @@ BLANK = EMPTY | {"zeros"}
 """Operations that make what a kernel writes to."""
 MOST = 4
 """Comparisons that are kept, with their tensors."""
+ROOM = 1000
+"""Storages that are known at once, at least."""
 
 
 class ComparedTensors(NamedTuple):
@@ -111,8 +113,10 @@ class Provenance:
         self._series = 0
         self._before: Any = None
         """The one whose values they got before."""
-        self._origins: Dict[int, _Origin] = {}
-        """By storage. An entry of one that is gone goes when its address is used again."""
+        self._origins: Dict[int, Tuple[Any, _Origin]] = {}
+        """By storage, with a weak reference to it: as long as that is here, its address is not used again."""
+        self._room = ROOM
+        """Entries, beyond which those of storages that are gone go."""
         self._comparisons: Dict[int, ComparedTensors] = {}
         self._made = 0
 
@@ -168,13 +172,21 @@ class Provenance:
         for tensor in read:
             origin |= self._of(tensor)
         for tensor in changed:
-            self._origins[_storage(tensor)] = origin
+            self._remember(tensor, origin)
 
     def _names(self, origin: _Origin) -> Tuple[str, ...]:
         return tuple(dict.fromkeys(self.kernels[launch] for launch in sorted(origin.launches)))
 
     def _of(self, tensor: Any) -> _Origin:
-        return self._origins.get(_storage(tensor), _NOTHING)
+        return self._origins.get(_storage(tensor), (None, _NOTHING))[1]
+
+    def _remember(self, tensor: Any, origin: _Origin) -> None:
+        from torch.multiprocessing.reductions import StorageWeakRef
+
+        self._origins[_storage(tensor)] = (StorageWeakRef(tensor.untyped_storage()), origin)
+        if len(self._origins) > self._room:
+            self._origins = {key: each for key, each in self._origins.items() if not each[0].expired()}
+            self._room = ROOM + 2 * len(self._origins)
 
     def _fill(self, tensor: Any) -> None:
         """New memory holds the same in each run, and nothing that a kernel is likely to write there."""
@@ -251,7 +263,7 @@ class Provenance:
         if name in DRAWS or not (inputs or name in BLANK):
             origin |= _Origin(sources=frozenset((self._source(name, out),)))
         for tensor in self._tensors(out):
-            self._origins[_storage(tensor)] = origin
+            self._remember(tensor, origin)
 
     def sources_of(self, tensor: Any) -> str:
         """What the values of a tensor come from in the beginning."""
