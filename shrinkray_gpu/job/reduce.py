@@ -8,13 +8,13 @@ import shutil
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from shrinkray_gpu.attachment.header import Header
-from shrinkray_gpu.errors import NotReproduced
+from shrinkray_gpu.errors import NotReproduced, UsageError
 from shrinkray_gpu.events import Checked, Finished, Hear, Phase, Verified, one_at_a_time, saying
 from shrinkray_gpu.evidence.other_faults import OtherFaults
 from shrinkray_gpu.evidence.secrets_found import Publish, published_texts, without_secret_words
@@ -206,13 +206,19 @@ def _reduced(
 
 @contextmanager
 def _nothing_of_a_refusal(folder: Path) -> Iterator[None]:
-    """A program that does not show the fault leaves no folder, unless one was there before."""
+    """A program that does not show the fault leaves no folder, unless one was there before; bad input leaves none that
+    is empty."""
     was_there = os.path.exists(folder)
     try:
         yield
     except NotReproduced:
         if not was_there:
             shutil.rmtree(folder, ignore_errors=True)
+        raise
+    except UsageError:
+        if not was_there:
+            with suppress(OSError):  # there is something in it, such as the best so far
+                os.rmdir(folder)
         raise
 
 

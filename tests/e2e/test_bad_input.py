@@ -36,6 +36,7 @@ def check(said: Said, code: int, *words: str, folder: Path) -> None:
     left = {path.name for path in folder.iterdir() if path.suffix != ".shrink"}
     assert not any(name.startswith("repro_") for name in left), "a result without a reduction"
     assert code != 3 or not any(folder.glob("*.shrink")), "a program that does not show the fault leaves nothing"
+    assert all(any(made.iterdir()) for made in folder.glob("*.shrink") if made.is_dir()), "no folder is left empty"
 
 
 @pytest.mark.parametrize(
