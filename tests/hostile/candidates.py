@@ -303,4 +303,26 @@ ENDINGS = {
 }
 """How it ends, and what it does to whoever tells of that."""
 
-ALL = {**FORKS, **DAEMONS, **MESSAGES, **ENDINGS}
+FILTER = (
+    "import ctypes, os, struct\nlibc = ctypes.CDLL(None)\nlibc.prctl(38, 1, 0, 0, 0)\n"
+    "code = ctypes.create_string_buffer(struct.pack('HBBI', 6, 0, 0, 0x7fff0000))\n"
+    "print(libc.prctl(22, 2, struct.pack('HxxxxxxP', 1, ctypes.addressof(code)), 0, 0))\n"
+)
+LASTING = {
+    "little time": Candidate("import resource\nresource.setrlimit(resource.RLIMIT_CPU, (60, 120))\n"),
+    "no room for files": Candidate("import resource\nresource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))\n"),
+    "few files": Candidate("import resource\nresource.setrlimit(resource.RLIMIT_NOFILE, (128, 128))\n"),
+    "a timer of its own time": Candidate("import signal\nsignal.setitimer(signal.ITIMER_PROF, 0.05)\n", unknown=True),
+    "a timer that comes again": Candidate(
+        "import signal\nsignal.signal(signal.SIGVTALRM, signal.SIG_IGN)\n"
+        "signal.setitimer(signal.ITIMER_VIRTUAL, 0.05, 0.05)\n"
+    ),
+    "no rights on new files": Candidate("import os\nos.umask(0o777)\n"),
+    "a lower priority": Candidate("import os\nos.nice(10)\n"),
+    "one processor": Candidate("import os\nos.sched_setaffinity(0, {min(os.sched_getaffinity(0))})\n"),
+    "a filter of system calls": Candidate(FILTER, stdout="0\n"),
+    "no collector": Candidate("import gc\ngc.disable()\ngc.set_threshold(1, 1, 1)\n"),
+}
+"""What the kernel and the interpreter keep of a process for what runs in it next."""
+
+ALL = {**FORKS, **DAEMONS, **MESSAGES, **ENDINGS, **LASTING}

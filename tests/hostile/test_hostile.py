@@ -14,7 +14,7 @@ import time
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pytest
@@ -34,7 +34,14 @@ ENOUGH = 60.0
 """Time for one that ends, also on a machine with much else to do."""
 GONE = 30.0
 """Seconds after which nothing of a candidate may be left: far fewer than the 600 that some of them sleep."""
-UNHARMED = "import json, threading\nprint(json.dumps('unharmed'), threading.active_count(), flush=True)\n"
+UNHARMED = (
+    "import gc, json, os, resource, signal, threading\n"
+    "kept = ('Umask', 'Uid', 'CapEff', 'NoNewPrivs', 'Seccomp', 'Cpus_allowed')\n"
+    "print(json.dumps('unharmed'), threading.active_count(), os.nice(0), gc.isenabled(), gc.get_threshold(),\n"
+    "      [signal.getitimer(number) for number in range(3)], [resource.getrlimit(number) for number in range(16)],\n"
+    "      [line for line in open('/proc/self/status') if line.startswith(kept)], flush=True)\n"
+)
+"""Says how it finds its process, too."""
 
 
 @dataclass(frozen=True)
@@ -44,6 +51,10 @@ class Place:
     mode: str
     pool: Pool
     word: str
+    usual: list[str] = field(default_factory=list)
+    """What UNHARMED says where nothing ran before."""
+    kept: set[str] = field(default_factory=set)
+    """What stays in the scratch folder: the name of Triton's build, where it is there."""
 
     def run(self, source: str, seconds: float = ENOUGH) -> Run:
         pool = self.pool.serving(self.pool.script, seconds=seconds)
@@ -103,6 +114,9 @@ def place_in(folder: Path, mode: str, *, torch: bool = False, warm: bool = False
     with closing(place.pool), pytest.MonkeyPatch.context() as patch:
         patch.setattr(wire, "WHOLE", 2.0)
         place.pool.start("")
+        place.usual.append(place.run(UNHARMED).stdout)
+        assert place.usual[0].startswith('"unharmed" 1 ')
+        place.kept.update(name for name in os.listdir(place.pool.setup.scratch) if name.startswith("triton-"))
         yield place
     assert not_gone(place.left) == []
 
@@ -130,8 +144,8 @@ def check(place: Place, candidate: Candidate) -> None:
     again = place.run(UNHARMED)
     assert not_gone(place.left) == []
     assert true_or_unknown(run, as_fenced(candidate, run)) or adopted, run
-    assert (again.exit, again.stdout, again.trouble) == (0, '"unharmed" 1\n', ""), again
-    assert list(Path(place.pool.setup.scratch).iterdir()) == []
+    assert (again.exit, again.stdout, again.trouble) == (0, *place.usual, ""), again
+    assert set(os.listdir(place.pool.setup.scratch)) <= place.kept
     assert [one for one in os.listdir("/dev/shm") if place.word in one] == []
     assert place.files() <= before
     assert took < ENOUGH

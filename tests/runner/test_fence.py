@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import signal
@@ -82,9 +83,10 @@ def held(part: str, folder: Path) -> bool:
         (landlock.TCP, "import socket\nsocket.socket().bind(('127.0.0.1', 0))"),
         (landlock.SIGNALS, "import os\nos.kill({tool}, 0)"),
         (landlock.SIGNALS, "import os\nos.kill(os.getppid(), 0)"),
+        (landlock.SIGNALS, "import resource\nresource.prlimit({tool}, resource.RLIMIT_CPU)"),
         (landlock.SIGNALS, ABSTRACT),
     ],
-    ids=["a file", "a connection", "a port", "the tool", "its parent", "an abstract socket"],
+    ids=["a file", "a connection", "a port", "the tool", "its parent", "the tool's limits", "an abstract socket"],
 )
 def test_what_a_part_of_the_fence_refuses(
     tmp_path: Path, part: str, source: str, forbidden: tuple[str, ...]
@@ -149,6 +151,23 @@ def test_shared_memory_of_others_is_not_seen(tmp_path: Path, forbidden: tuple[st
         assert block.read_text() == ("theirs" if unseen else "ours")
     finally:
         block.unlink()
+
+
+SYSTEM_V = """\
+import ctypes
+print(ctypes.CDLL(None).shmget({key}, 4096, 0o1600) >= 0)
+"""
+
+
+@pytest.mark.parametrize("forbidden", [(), fence.PARTS], ids=["the whole fence", "none of it"])
+def test_shared_memory_of_system_v_is_gone_with_the_candidate(tmp_path: Path, forbidden: tuple[str, ...]) -> None:
+    unseen, key = not forbidden and held(private_memory.PART, tmp_path), 0x5348 << 16 | os.getpid() & 0xFFFF
+    try:
+        assert outcomes(tmp_path, SYSTEM_V.format(key=key), forbidden) == ["True"] * 3
+        left = [line.split()[0] for line in Path("/proc/sysvipc/shm").read_text().splitlines()]
+        assert (str(key) in left) != unseen
+    finally:
+        subprocess.run(["ipcrm", "-M", str(key)], capture_output=True)
 
 
 def test_a_try_that_does_not_come_to_its_end_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -279,6 +298,64 @@ def test_what_is_the_kernel_s_is_written_where_the_user_says_so(tmp_path: Path) 
     assert len(texts) == 2 and all("Read-only file system: '/proc/sys/kernel/core_pattern'" in text for text in texts)
 
 
+AROUND = """\
+import ctypes, os
+libc = ctypes.CDLL(None, use_errno=True)
+for name, done in (
+    ("a copy of /proc", lambda: libc.syscall(428, -100, b"/proc", 1)),
+    ("the host's name", lambda: libc.sethostname(b"theirs", 6)),
+    ("a restart", lambda: libc.reboot(0)),
+    ("a mount", lambda: libc.mount(b"none", b"/mnt", b"tmpfs", 0, None)),
+):
+    assert done() < 0, name
+try:
+    os.mknod("disk", 0o60600, os.makedev(254, 0))
+except PermissionError:
+    print("none")
+"""
+
+
+@as_root
+@fenced
+def test_root_has_no_way_around_the_fence(tmp_path: Path) -> None:
+    """Files in which root may set what is the kernel's, and disks of its own making, in a folder that it may write."""
+    with closing(pool(tmp_path, writable=(tmp_path,), mode="fork")) as lanes:
+        runs = [lanes.run(AROUND), lanes.cold(AROUND)]
+    assert [(run.exit, run.stdout) for run in runs] == [(0, "none\n")] * 2, runs
+
+
+LATER = """\
+import os, subprocess, sys
+from shrinkray_gpu.runner.inside.process import private_memory
+(ours, theirs), (asked, asks) = os.pipe(), os.pipe()
+if not os.fork():
+    assert private_memory.begin()
+    subprocess.run(["mount", "-t", "tmpfs", "none", sys.argv[2]], check=True)
+    os.write(theirs, b".")
+    os.read(asked, 1)
+    print(os.path.exists(sys.argv[1] + "/mounted"), flush=True)
+    os._exit(0)
+os.read(ours, 1)
+subprocess.run(["mount", "-t", "tmpfs", "none", sys.argv[1]], check=True)
+open(sys.argv[1] + "/mounted", "w").close()
+os.write(asks, b".")
+os.wait()
+print(os.path.ismount(sys.argv[2]))
+"""
+
+
+@as_root
+def test_what_is_mounted_later_is_seen_and_nothing_is_mounted_for_others(tmp_path: Path) -> None:
+    """An automounter mounts a folder when somebody looks into it."""
+    places = [str(tmp_path / "theirs"), str(tmp_path / "ours")]
+    for place in places:
+        os.mkdir(place)
+    command = ["unshare", "-m", "--propagation", "shared", sys.executable, "-c", LATER, *places]
+    environment = {**os.environ, "PYTHONPATH": os.getcwd()}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    assert done.stdout == "True\nFalse\n"
+
+
 def test_processes_of_one_candidate_reach_each_other(tmp_path: Path) -> None:
     source = (
         "import os, signal, socket, sys\nfrom multiprocessing import shared_memory\n"
@@ -290,6 +367,66 @@ def test_processes_of_one_candidate_reach_each_other(tmp_path: Path) -> None:
         "print('done', flush=True)\n"
     )
     assert outcomes(tmp_path, source) == ["done"] * 3
+
+
+OLDER = """\
+import json, os, socket, sys
+from shrinkray_gpu.runner.inside import fence
+from shrinkray_gpu.runner.inside.process import landlock
+landlock.level = lambda: int(sys.argv[1])
+setup = {"scratch": sys.argv[2], "writable": [], "own": [], "cwd": os.getcwd(), "left_open": []}
+held, refused = fence.hold(setup, private=fence.prepare(setup)), []
+for name, tried in (
+    ("inside", lambda: open(sys.argv[2] + "/x", "w").close()),
+    ("write", lambda: open(sys.argv[3] + "/x", "w").close()),
+    ("truncate", lambda: os.truncate(sys.argv[3] + "/old", 0)),
+    ("port", lambda: socket.socket().bind(("127.0.0.1", 0))),
+    ("parent", lambda: os.kill(os.getppid(), 0)),
+):
+    try:
+        tried()
+    except PermissionError:
+        refused.append(name)
+print(json.dumps([held, refused]))
+"""
+FIRST_REFUSED = {"write": 1, "truncate": 3, "port": 4, "parent": 0}
+"""By the level of Landlock from which on it is. Signals to the parent the filter of calls refuses before Landlock."""
+
+
+@pytest.mark.parametrize("level", range(8))
+def test_what_an_older_kernel_is_asked_for(tmp_path: Path, level: int) -> None:
+    """This kernel takes the requests for the levels before its own."""
+    if landlock.level() < level:
+        pytest.skip(f"this kernel has Landlock {landlock.level()}")
+    for name in ("scratch", "outside"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "outside" / "old").touch()
+    command = [sys.executable, "-c", OLDER, str(level), str(tmp_path / "scratch"), str(tmp_path / "outside")]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    held, refused = json.loads(done.stdout)
+    signals = landlock.SIGNALS if level >= LEVELS[landlock.SIGNALS] else signal_filter.PART
+    parts = [part for part, least in LEVELS.items() if level >= least and part != landlock.SIGNALS]
+    assert [part for part in held if part != private_memory.PART] == [*parts, signals]
+    assert refused == [name for name, least in FIRST_REFUSED.items() if level >= least]
+
+
+NO_NAMESPACES = """\
+echo 0 > /proc/sys/user/max_user_namespaces
+exec setpriv --bounding-set=-sys_admin --inh-caps=-sys_admin "$0" "$@"
+"""
+
+
+@as_root
+@fenced
+def test_without_namespaces_the_parts_that_need_none_hold(tmp_path: Path) -> None:
+    (tmp_path / "outside").mkdir()
+    (tmp_path / "outside" / "old").touch()
+    words = [str(landlock.level()), str(tmp_path), str(tmp_path / "outside")]
+    command = ["unshare", "-U", "--map-root-user", "sh", "-c", NO_NAMESPACES, sys.executable, "-c", OLDER, *words]
+    environment = {**os.environ, "PYTHONPATH": os.getcwd()}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    held, refused = json.loads(done.stdout)
+    assert private_memory.PART not in held and landlock.WRITES in held
 
 
 def test_a_part_that_is_left_out_is_told() -> None:

@@ -10,7 +10,7 @@ import os
 import sys
 from typing import Any, Dict, List
 
-from .process import device, kernel_settings, landlock, private_memory, signal_filter
+from .process import capabilities, device, kernel_settings, landlock, private_memory, signal_filter
 
 PARTS = (landlock.WRITES, landlock.TCP, landlock.SIGNALS, signal_filter.PART, private_memory.PART)
 """All that it may have, in the order in which they are told."""
@@ -40,8 +40,11 @@ def hold(setup: Dict[str, Any], *, private: bool) -> List[str]:
     if landlock.WRITES not in left_open and kernel_settings.protect(setup["writable"]):
         writable.append(kernel_settings.FOLDER)
     held = landlock.confine(writable, left_open)
-    if landlock.SIGNALS not in held and signal_filter.PART not in left_open and signal_filter.begin():
-        held.append(signal_filter.PART)
+    if landlock.WRITES in held and landlock.DEVICE_FOLDER not in landlock.always():  # else the driver makes a device
+        capabilities.drop()
+    if signal_filter.PART not in left_open:
+        signals = landlock.SIGNALS not in held
+        held += [signal_filter.PART] * (signal_filter.begin(signals=signals) and signals)
     return held + memory
 
 

@@ -21,7 +21,8 @@ CREATE, ADD, RESTRICT = 444, 445, 446
 NO_NEW_PRIVS = 38
 PATH_BENEATH = 1
 WRITE_FILE, REMOVE_DIR, REMOVE_FILE = 1 << 1, 1 << 4, 1 << 5
-MAKE = sum(1 << bit for bit in (6, 7, 8, 9, 10, 11, 12))  # char, dir, reg, sock, fifo, block, sym
+MAKE = sum(1 << bit for bit in (7, 8, 9, 10, 12))  # dir, reg, sock, fifo, sym
+MAKE_DEVICE = 1 << 6 | 1 << 11  # char, block: by such a file in any folder root writes a disk
 REFER, TRUNCATE = 1 << 13, 1 << 14
 BIND_TCP, CONNECT_TCP = 1 << 0, 1 << 1
 ABSTRACT_SOCKETS, SIGNAL = 1 << 0, 1 << 1
@@ -48,11 +49,14 @@ def level() -> int:
     return max(0, int(ctypes.CDLL(None).syscall(CREATE, None, 0, 1)))
 
 
+DEVICE_FOLDER = "/dev"
+
+
 @lru_cache(None)  # half of what the fence takes of a child that is forked for one candidate
 def always() -> Tuple[str, ...]:
     """What there is of ALWAYS. Where the driver makes a device for whoever comes first, all of /dev: it may be us."""
     late = os.path.exists("/proc/driver/nvidia") and not os.path.exists("/dev/nvidia-uvm")
-    return (*(path for pattern in ALWAYS for path in sorted(glob(pattern))), *(["/dev"] if late else []))
+    return (*(path for pattern in ALWAYS for path in sorted(glob(pattern))), *[DEVICE_FOLDER] * late)
 
 
 def confine(writable: Iterable[str], left_open: Iterable[str] = ()) -> List[str]:
@@ -68,7 +72,7 @@ def confine(writable: Iterable[str], left_open: Iterable[str] = ()) -> List[str]
     if version >= 3:
         writes |= TRUNCATE
     handled = [
-        writes if WRITES in held else 0,
+        writes | MAKE_DEVICE if WRITES in held else 0,
         BIND_TCP | CONNECT_TCP if TCP in held else 0,
         ABSTRACT_SOCKETS | SIGNAL if SIGNALS in held else 0,
     ]
@@ -79,7 +83,7 @@ def confine(writable: Iterable[str], left_open: Iterable[str] = ()) -> List[str]
         return []
     try:
         for path in (*always(), *writable) if WRITES in held else ():
-            _allow(libc, ruleset, path, writes)
+            _allow(libc, ruleset, path, writes | (MAKE_DEVICE if path == DEVICE_FOLDER else 0))
         libc.prctl(NO_NEW_PRIVS, 1, 0, 0, 0)
         return held if libc.syscall(RESTRICT, ruleset, 0) == 0 else []
     finally:

@@ -1,6 +1,6 @@
-"""Shared memory of one's own: from here on this process and its children see an empty /dev/shm.
+"""Shared memory of one's own: from here on this process and its children see an empty /dev/shm, and none of System V.
 
-It takes a mount namespace: root may have one, others where the kernel lets users have namespaces.
+It takes namespaces of mounts and of what System V shares: root may have them, others where the kernel lets users.
 """
 
 from __future__ import annotations
@@ -9,19 +9,18 @@ import ctypes
 import os
 import select
 import signal
-import struct
 from contextlib import suppress
 from typing import Iterable
 
+from . import capabilities
 from .landlock import SHARED_MEMORY
 
 PART = "shared memory"
 """Part of the fence."""
 PATIENCE = 10.0
 """Seconds for the try, which takes some milliseconds. Whoever starts this process waits three minutes for it."""
-NEW_MOUNTS, NEW_USER = 0x00020000, 0x10000000
-REC, PRIVATE, NOSUID, NODEV = 1 << 14, 1 << 18, 1 << 1, 1 << 2
-CAPSET, CAPABILITIES = {"x86_64": 126, "aarch64": 91}, 0x20080522
+OURS, NEW_USER = 0x00020000 | 0x08000000, 0x10000000
+REC, SLAVE, NOSUID, NODEV = 1 << 14, 1 << 19, 1 << 1, 1 << 2
 
 
 def possible(seen: Iterable[str]) -> bool:
@@ -51,22 +50,18 @@ def begin() -> bool:
     size = os.statvfs(SHARED_MEMORY)
     options = b"mode=1777,size=%d" % (size.f_blocks * size.f_frsize)
     user, group = os.geteuid(), os.getegid()
-    as_user = libc.unshare(NEW_MOUNTS) != 0
+    as_user = libc.unshare(OURS) != 0
     if as_user:
-        if os.uname().machine not in CAPSET or libc.unshare(NEW_USER | NEW_MOUNTS):
+        if os.uname().machine not in capabilities.CALLS or libc.unshare(NEW_USER | OURS):
             return False
         for name, line in (("setgroups", "deny"), ("uid_map", f"{user} {user} 1"), ("gid_map", f"{group} {group} 1")):
             with suppress(OSError), open(f"/proc/self/{name}", "w") as told:
                 told.write(line)
-    done = libc.mount(None, b"/", None, REC | PRIVATE, None) == 0
+    # What the machine mounts and unmounts is seen here, as an automounter needs it; what is mounted here is not there.
+    done = libc.mount(None, b"/", None, REC | SLAVE, None) == 0
     done = done and libc.mount(b"shm", SHARED_MEMORY.encode(), b"tmpfs", NOSUID | NODEV, options) == 0
     # In a namespace of its own this process may do to its user's files what only root may otherwise.
-    return done and (not as_user or _drop_capabilities(libc))
-
-
-def _drop_capabilities(libc: ctypes.CDLL) -> bool:
-    head, none = struct.pack("Ii", CAPABILITIES, 0), bytes(24)
-    return int(libc.syscall(CAPSET[os.uname().machine], head, none)) == 0
+    return done and (not as_user or capabilities.drop(0))
 
 
 def _is_in_there(path: str) -> bool:

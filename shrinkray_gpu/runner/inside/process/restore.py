@@ -18,6 +18,8 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
+from . import kernel_state
+
 WATCHED = (
     *("torch", "triton", "numpy", "builtins", "os", "sys", "random", "math", "time", "inspect"),
     *("json", "select", "signal", "socket", "struct"),  # by which a candidate is reported on
@@ -41,6 +43,8 @@ class Baseline:
         self.blocked = signal.pthread_sigmask(signal.SIG_BLOCK, ())
         self.random = random.getstate()
         self.recursion = sys.getrecursionlimit()
+        self.collector = (gc.isenabled(), gc.get_threshold())
+        self.kernel = kernel_state.state()
         self.undo = [undo for undo in (_torch(), _triton(), _numpy()) if undo is not None]
         self.patched = _callables()
         gc.collect()
@@ -71,17 +75,21 @@ class Baseline:
             if handler is not None and _signal.getsignal(number) is not handler:
                 signal.signal(number, handler)
         signal.pthread_sigmask(signal.SIG_SETMASK, self.blocked)
-        signal.alarm(0)
+        for timer in (signal.ITIMER_REAL, signal.ITIMER_VIRTUAL, signal.ITIMER_PROF):
+            signal.setitimer(timer, 0.0)
         random.setstate(self.random)
         sys.setrecursionlimit(self.recursion)
         sys.settrace(None)
         sys.setprofile(None)
+        enabled, threshold = self.collector
+        gc.set_threshold(*threshold)
+        (gc.enable if enabled else gc.disable)()
         gc.collect()
         for undo in self.undo:
             left = undo()
             if left:
                 return left
-        return _changed(self.patched)
+        return kernel_state.changed(self.kernel) or _changed(self.patched)
 
 
 def _callables() -> list[tuple[str, Any, dict[str, object]]]:
