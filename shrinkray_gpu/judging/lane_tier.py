@@ -37,9 +37,11 @@ class LaneTier(RunTier):
         policy, wants = candidate.policy, candidate.policy.tightening.wants
         brief = 0.0 if fresh else policy.brief
 
-        def ran(request: Request, fresh: bool) -> Run:
-            started = time.monotonic()
-            run = self.pool.run(
+        def ran(request: Request, fresh: bool, least: float = 0.0) -> Run:
+            started, pool = time.monotonic(), self.pool
+            if least > pool.seconds:
+                pool = pool.on(replace(pool.terms, seconds=least))
+            run = pool.run(
                 request,
                 fresh=fresh,
                 brief=brief,
@@ -52,7 +54,7 @@ class LaneTier(RunTier):
 
         run = ran(candidate.request, fresh)
         steady = policy.repeats is None and not self.oracle.needs.timing
-        self._pulse.note(candidate.request, run, lambda known: ran(known, True), steady=steady)
+        self._pulse.note(candidate.request, run, lambda known, least: ran(known, True, least), steady=steady)
         verdict = self.oracle.judge(run)
         if verdict.faults and policy.doubts_reused and policy.repeats is None and not run.fresh:
             return self.run(candidate, True)

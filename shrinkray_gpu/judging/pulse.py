@@ -14,6 +14,9 @@ from shrinkray_gpu.errors import LanesLost
 from shrinkray_gpu.runner.request import Request
 from shrinkray_gpu.runner.run import Run
 
+PATIENCE = 60.0
+"""Seconds that this program has at least, the second time: beside other jobs one of half a second took more than its
+limit of three on an H100, and the GPU was well."""
 SILENT = 6
 """Runs in a row that tell nothing, before a program is run again that did tell something."""
 EMPTY = "pass\n"
@@ -28,8 +31,8 @@ class Pulse:
         self._answered: Request | None = None
         self._silent = 0
 
-    def note(self, request: Request, run: Run, again: Callable[[Request], Run], *, steady: bool = True) -> None:
-        """`again` runs a program once more, with as much patience. `steady`: one that answered before does so each
+    def note(self, request: Request, run: Run, again: Callable[[Request, float], Run], *, steady: bool = True) -> None:
+        """`again` runs a program once more, with its limit or so many seconds, if that is more. `steady`: one that answered before does so each
         time, and does not hang by chance. Else an empty one is run. Raises LanesLost where that does not answer."""
         with self._lock:
             if _answers(run):
@@ -40,8 +43,8 @@ class Pulse:
                 return
             self._silent = 0  # the others need not ask, too
             known = self._answered if steady and self._answered else replace(request, source=EMPTY)
-        for _ in range(2):
-            last = again(known)
+        for least in (0.0, PATIENCE):
+            last = again(known, least)
             if _answers(last):
                 return
         why = last.trouble or f"it was stopped after {last.seconds:.0f} s"

@@ -1,7 +1,7 @@
 """How big a Program is: a total order, so that of two Programs one is always the better repro.
 
-First comes the guard level: what may make a program undefined by itself. A pass that drops a mask or an initialisation
-makes the text shorter and the repro worth less, so that counts as growth.
+First comes what a literal zero makes infinite, and then the guard level: what may make a program undefined by itself. A
+pass that drops a mask or an initialisation makes the text shorter and the repro worth less, so that counts as growth.
 """
 
 from __future__ import annotations
@@ -23,6 +23,8 @@ from shrinkray_gpu.reduction.native.code import amount, is_code
 class Size(NamedTuple):
     """Compared from left to right. `literals` is in thousandths of a bit: whole numbers add up alike in any order."""
 
+    infinite: int
+    """Ahead of the guards, so that no edit pays with an unmasked load for a division by zero."""
     guards: int
     tokens: int
     loops: int
@@ -99,9 +101,10 @@ def part_size(text: str) -> PartSize:
 
 def together(parts: Sequence[PartSize], characters: int) -> Size:
     """The size of a text of so many characters that these parts make up."""
-    guards = sum(points for _, _, points in _missing_guards([part.exposure for part in parts]))
+    missing = [(lack, points) for _, lack, points in _missing_guards([part.exposure for part in parts])]
     return Size(
-        guards,
+        sum(points for lack, points in missing if lack in _INFINITE),
+        sum(points for lack, points in missing if lack not in _INFINITE),
         sum(part.tokens for part in parts),
         sum(part.loops for part in parts),
         sum(part.literals for part in parts),
@@ -169,6 +172,9 @@ class Lack(enum.Enum):
     POLE = "a logarithm or a reciprocal of a literal zero"
 
 
+_INFINITE = frozenset({Lack.DIVISOR, Lack.POLE})
+
+
 class Exposure(NamedTuple):
     """One place that lacks a guard, and what it adds to the guard level."""
 
@@ -178,7 +184,7 @@ class Exposure(NamedTuple):
 
 
 def exposures(text: str) -> list[Exposure]:
-    """The places whose points add up to the guard level of this text, in its order."""
+    """The places whose points add up to what is infinite in this text and its guard level, in its order."""
     matches = [m for m in _LEXEME.finditer(text) if m.lastgroup != "skip"]
     found = _missing_guards([_part_exposure([m.group() for m in matches], text)])
     return [Exposure(text.count("\n", 0, matches[at].start()) + 1, lack, points) for at, lack, points in found]

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from shrinkray_gpu.errors import LanesLost
-from shrinkray_gpu.judging.pulse import EMPTY, SILENT, Pulse
+from shrinkray_gpu.judging.pulse import EMPTY, PATIENCE, SILENT, Pulse
 from shrinkray_gpu.runner.request import Request
 from shrinkray_gpu.runner.run import Run
 
@@ -21,7 +21,7 @@ def note(pulse: Pulse, run: Run, again: Run, *, steady: bool = True) -> list[str
     """The programs that were run again."""
     asked: list[str] = []
 
-    def ran(request: Request) -> Run:
+    def ran(request: Request, least: float) -> Run:
         asked.append(request.source)
         return again
 
@@ -45,6 +45,18 @@ def test_where_what_answered_before_does_not_it_is_told(silence: Run) -> None:
     with pytest.raises(LanesLost, match=r"no answer|stopped after 3 s") as told:
         note(pulse, silence, silence)
     assert "\n" not in str(told.value) and "--resume" in str(told.value) and told.value.exit_code == 2
+
+
+def test_a_machine_that_is_only_slow_is_waited_for() -> None:
+    pulse, asked = Pulse(), []
+
+    def ran(request: Request, least: float) -> Run:
+        asked.append(least)
+        return ENDS if least else HANGS
+
+    for _ in range(SILENT):
+        pulse.note(KNOWN, HANGS, ran)
+    assert asked == [0.0, PATIENCE]
 
 
 def test_an_answer_between_counts_anew() -> None:

@@ -60,6 +60,10 @@ def test_comments_count_only_as_characters() -> None:
     assert measure("x = 1  # for 3 in while\n")[:4] == measure("x = 1\n")[:4]
 
 
+def infinite(text: str) -> int:
+    return measure(f"import triton.language as tl\n{text}\n").infinite
+
+
 def guards(text: str) -> int:
     return measure(f"import triton.language as tl\n{text}\n").guards
 
@@ -83,15 +87,22 @@ def test_dropping_a_guard_is_growth() -> None:
 @pytest.mark.parametrize("divisor", ["0", "0.0", "0.", ".0", "00"])
 def test_a_division_by_a_literal_zero_is_growth(divisor: str) -> None:
     """An H100 saw `(tl.zeros([4], tl.float32) / 0.0).to(tl.int32)` fail the assertion that a level was in range."""
-    assert guards("x = (a - b) / n") < guards(f"x = (a - b) / {divisor}") == guards(f"x %= {divisor}")
-    assert guards(f"x = a / 1{divisor}") == guards(f"'%d' % {divisor}") == guards(f"a * {divisor}") == 0
+    assert infinite("x = (a - b) / n") < infinite(f"x = (a - b) / {divisor}") == infinite(f"x %= {divisor}")
+    assert infinite(f"x = a / 1{divisor}") == infinite(f"'%d' % {divisor}") == infinite(f"a * {divisor}") == 0
 
 
 @pytest.mark.parametrize("made", ["tl.log(0)", "math.log2(0.0)", "tl.rsqrt(0.)", "torch.reciprocal(0)", "log(0)"])
 def test_what_is_infinite_at_a_literal_zero_is_growth(made: str) -> None:
-    assert guards(f"x = {made}") == 2
+    assert infinite(f"x = {made}") == 2
     for harmless in (made.replace("(0", "(1 + 0"), made.replace(")", " + n)"), made.replace("(0", "(10")):
-        assert guards(f"x = {harmless}") == 0, harmless
+        assert infinite(f"x = {harmless}") == 0, harmless
+
+
+def test_no_unguarded_load_pays_for_a_division_by_zero() -> None:
+    """As on an H100: the helper lost its arguments, two loads without masks, and divided by what was left."""
+    loads = "import triton.language as tl\nx = level(tl.load(low + row), tl.load(high + row))\n"
+    assert guards(loads) == 4
+    assert measure(f"{loads}def level(low, high): return 1 / (high - low)\n") < measure("x = 1 / 0.0\n")
 
 
 def test_what_needs_no_guard_has_no_level() -> None:
