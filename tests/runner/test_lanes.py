@@ -110,6 +110,20 @@ def test_a_hang_is_ended_with_all_that_it_started(pool: Pool) -> None:
     assert gone(int(run.stdout))
 
 
+def test_a_lane_holds_none_of_its_fork_server_s_pipes(tmp_path: Path) -> None:
+    """From Python 3.12 on asyncio, where it is imported, takes the wakeup file from a child before we do."""
+    look = (
+        "import os\nnumbers = [number for number in range(3, 99) if os.path.lexists(f'/proc/self/fd/{number}')]\n"
+        "print(os.getppid(), [os.readlink(f'/proc/self/fd/{number}') for number in numbers])"
+    )
+    with closing(make(tmp_path, imports=("asyncio",))) as pool:
+        run = pool.run(look)
+        server, _, held = run.stdout.partition(" ")
+        links = {os.readlink(file) for file in Path(f"/proc/{server}/fd").iterdir() if int(file.name) > 2}
+    pipes = [link for link in links if link.startswith("pipe")]
+    assert run.mode == "fork" and pipes and not [pipe for pipe in pipes if pipe in held], run
+
+
 def within(pool: Pool, seconds: float) -> Pool:
     return pool.on(replace(pool.terms, seconds=seconds))
 

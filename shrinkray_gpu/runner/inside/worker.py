@@ -39,9 +39,10 @@ class _ForkServer:
         descendants.adopt()
         self.known = set(descendants.children(os.getpid()))
         """What our imports started."""
-        self.wake, alarm = os.pipe()
-        os.set_blocking(alarm, False)
-        os.set_blocking(self.wake, False)
+        self.pipe = os.pipe()
+        for end in self.pipe:
+            os.set_blocking(end, False)
+        self.wake, alarm = self.pipe
         signal.set_wakeup_fd(alarm, warn_on_full_buffer=False)
         signal.signal(signal.SIGCHLD, lambda *_: None)
 
@@ -63,7 +64,9 @@ class _ForkServer:
         pid = os.fork()
         if pid == 0:
             self.control.close()
-            signal.set_wakeup_fd(-1)
+            signal.set_wakeup_fd(-1)  # from Python 3.12 on asyncio, which torch imports, has done so at the fork
+            for end in self.pipe:  # by which a candidate would wake us
+                os.close(end)
             signal.signal(signal.SIGCHLD, signal.SIG_DFL)
             os.setsid()
             descendants.adopt()
