@@ -50,7 +50,7 @@ class DryTier:
             self.tally.count(DRY)
             why = f"dry run: {run.failure.type}: {run.failure.text[:100]}"
             return Verdict(Answer.PASSES, why, other=verdict.other, certain=repeats is not None)
-        if excludes and verdict.answer is Answer.PASSES:
+        if excludes and not verdict.faults:
             self.tally.count(DRY)
             return Verdict(Answer.PASSES, f"dry run: {verdict.why}")
         return self.following.settle(replace(candidate, dry_run=DryRun(run, verdict)))

@@ -1,0 +1,65 @@
+"""What a dry run settles by itself, ahead of all lanes."""
+
+from __future__ import annotations
+
+import os
+import sys
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from shrinkray_gpu.judging.candidate import Candidate
+from shrinkray_gpu.judging.dry_tier import DryTier
+from shrinkray_gpu.judging.policy import Policy
+from shrinkray_gpu.judging.tally import Tally
+from shrinkray_gpu.oracle import Verdict, parse
+from shrinkray_gpu.oracle.verdict import shows
+from shrinkray_gpu.runner.lanes import Setup
+from shrinkray_gpu.runner.pool import Pool, Script
+
+COPY = """\
+import torch, triton, triton.language as tl
+@triton.jit
+def kernel(x):
+    tile = tl.make_tensor_descriptor(x, [1, {extent}], [{stride}, 1], [1, 4])
+    for i in tl.range(2, num_stages={stages}):
+        tl.store(x, tl.sum(tile.load([0, 0])))
+triton.set_allocator(lambda size, align, stream: torch.empty(size, dtype=torch.int8, device="cuda"))
+kernel[(1,)](torch.zeros(4, device="cuda"))
+torch.cuda.synchronize()
+"""
+ORIGINAL = COPY.format(extent=4, stride=4, stages=3)
+
+
+class Lanes:
+    """In place of a GPU, on which all of these end in the error: what is seen of the tiers after this one."""
+
+    def __init__(self) -> None:
+        self.asked = 0
+
+    def settle(self, candidate: Candidate) -> Verdict:
+        self.asked += 1
+        return shows("misaligned address")
+
+
+@pytest.mark.parametrize("excludes", [True, False])
+def test_a_candidate_with_a_fault_of_its_own_gets_to_no_lane(tmp_path: Path, excludes: bool) -> None:
+    """An H100 ends in the same error at the same instruction, be the stride 16 bytes or the 4 that TMA cannot do."""
+    pytest.importorskip("triton")
+    oracle, lanes = parse("static:tma-alignment", folder=tmp_path), Lanes()
+    environment = {**os.environ, "TRITON_CACHE_DIR": str(tmp_path / "cache")}
+    setup = Setup(sys.executable, environment, ("torch", "triton"), (str(tmp_path),), str(tmp_path), arch=90)
+    with closing(Pool(Script(tmp_path / "copy.py", cwd=tmp_path), setup, mode="virtual", jobs=1, seconds=60)) as pool:
+        tier = DryTier(oracle, pool, lanes, Tally())  # type: ignore[arg-type]
+        policy = Policy(excludes=excludes)
+
+        def settled(source: str) -> tuple[bool, int]:
+            verdict = tier.settle(Candidate(pool.script.request(source), policy))
+            return verdict.faults, lanes.asked
+
+        assert settled(ORIGINAL) == (True, 1)
+        uneven = settled(COPY.format(extent=4, stride=1, stages=3))
+        beyond = settled(COPY.format(extent=8, stride=8, stages=3))
+        healthy = settled(COPY.format(extent=4, stride=4, stages=1))
+    assert [uneven, beyond, healthy] == ([(False, 1)] * 3 if excludes else [(True, 2), (True, 3), (True, 4)])
