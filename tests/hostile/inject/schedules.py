@@ -75,10 +75,10 @@ def full_disk(chance: random.Random, known: Undisturbed, subject: Subject, folde
 
 
 def interrupted_calls(chance: random.Random, known: Undisturbed, subject: Subject, folder: Path) -> Disturbance:
-    """EINTR from reads, writes, opens and waits."""
+    """EINTR from reads, writes, opens and waits. Torch does not ask again where its read of random bytes is cut off."""
     one_in = chance.randint(3, 30)
     what = {"INJECT": "signals", "INJECT_ONE_IN": str(one_in), "INJECT_SEED": str(chance.randint(1, 1 << 30))}
-    return Disturbance(f"one call in {one_in} is interrupted", what)
+    return Disturbance(f"one call in {one_in} is interrupted", what, told=("Unable to read from /dev/urandom",))
 
 
 def suspended(chance: random.Random, known: Undisturbed, subject: Subject, folder: Path) -> Disturbance:
