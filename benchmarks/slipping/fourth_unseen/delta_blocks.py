@@ -1,4 +1,4 @@
-"""Columns of times as packed differences: blocks of one width of bits each; unpacking asserts each block's last time."""
+"""Times as packed differences: each block has its own width of bits; unpacking asserts the last time of each block."""
 
 import argparse
 import itertools

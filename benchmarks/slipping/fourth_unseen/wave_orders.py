@@ -1,4 +1,4 @@
-"""A seismic wave by finite differences: a few steps of low order first, then steps of a high one; rims of ghost cells."""
+"""A seismic wave by finite differences: steps of low order first, then of a high one; rims of ghost cells."""
 
 import argparse
 import dataclasses
