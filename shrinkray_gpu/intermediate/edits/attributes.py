@@ -19,10 +19,10 @@ _OPTIONAL = ("noinline", "sym_visibility", "res_attrs")
 """Properties without which an operation is still whole."""
 Place = tuple[int, str, str]
 """An operation by its key, which kind of attribute, and its name; of an argument's: its number before the name."""
-
-
-_OF_LAYOUTS = ("ttg.num-warps", "ttg.threads-per-warp", "ttg.num-ctas")
-"""What a module says of all its layouts."""
+_OF_LAYOUTS = tuple(
+    f"{dialect}.{name}" for dialect in ("ttg", "triton_gpu") for name in ("num-warps", "threads-per-warp", "num-ctas")
+)
+"""What a module says of all its layouts; the second dialect is that of Triton 3.0 and 3.1."""
 
 
 def find(module: IrModule) -> Iterator[Place]:
