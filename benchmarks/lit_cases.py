@@ -3,9 +3,9 @@
     pip install lit filecheck      # both are plain Python
     python benchmarks/lit_cases.py 3.6.0,3.7.1,3.9.0
 
-`lit` reads the `RUN:` lines and `FileCheck` the labels, as in Triton's own tests. No wheel has `triton-opt`: what stands
-in for it here runs the passes by the Python binding of a wheel and prints the module that they leave. So this shows that
-a file is a test, and not that a build of `triton-opt` knows its passes by these names. Figures:
+`lit` reads the `RUN:` lines and `FileCheck` the labels, as in Triton's own tests. No wheel has `triton-opt`: what
+stands in for it here runs the passes by the Python binding of a wheel and prints the module that they leave. So this
+shows that a file is a test, and not that a build of `triton-opt` knows its passes by these names. Figures:
 benchmarks/results/lit_cases.json.
 """
 
