@@ -1,4 +1,4 @@
-"""Attention over one sequence for each head, in blocks of keys, with the queries scaled before and an output gate behind."""
+"""Attention over one sequence in blocks of keys: the queries are scaled before, and the output is gated behind."""
 
 import argparse
 
