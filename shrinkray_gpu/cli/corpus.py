@@ -8,12 +8,14 @@ from typing import Any
 
 import click
 
-from shrinkray_gpu.cli.words import CONTEXT, OneLineComplaints, narrator, publish_option
+from shrinkray_gpu.cli.words import CONTEXT, OneLineComplaints, chosen_python, narrator, publish_option
 from shrinkray_gpu.corpus import matrix as tabulated
 from shrinkray_gpu.corpus.addition import CaseWords
 from shrinkray_gpu.corpus.addition import add as add_case
 from shrinkray_gpu.corpus.case import Case, cases
+from shrinkray_gpu.corpus.ir_addition import add_ir
 from shrinkray_gpu.errors import UsageError
+from shrinkray_gpu.intermediate.ir_file import holds_ir
 from shrinkray_gpu.oracle import typed
 from shrinkray_gpu.runner.interpreter import interpreter_path
 
@@ -36,7 +38,7 @@ def corpus(context: click.Context) -> None:
 
 
 @corpus.command(context_settings=CONTEXT)
-@click.argument("folder", type=click.Path(path_type=Path))
+@click.argument("made", type=click.Path(path_type=Path), metavar="FOLDER")
 @_CORPUS
 @click.option("--name", default="", help="Default: that of the repro.")
 @click.option("--title", default="", help="Default: the fault.")
@@ -45,12 +47,17 @@ def corpus(context: click.Context) -> None:
 @click.option("--upstream", multiple=True, metavar="URL", help="Issue about it; repeatable.")
 @click.option("--python", default="", metavar="PATH", help="Interpreter. Default: that of the reduction.")
 @publish_option
-def add(folder: Path, corpus: Path, python: str, name: str, strict: bool, **words: Any) -> None:
-    """Add the reduction in FOLDER (<stem>.shrink) as a case. Refused if its repro does not show the fault now."""
+def add(made: Path, corpus: Path, python: str, name: str, strict: bool, **words: Any) -> None:
+    """Add the reduction in FOLDER (<stem>.shrink) as a case, or the IR in a file that shrink made. Refused if it does
+    not show its fault now."""
     interpreter = interpreter_path(python) if python else ""
     given = CaseWords(**words)
     say = narrator(False)
-    case = add_case(folder, corpus, name=name, words=given, python=interpreter, strict=strict, say=say)
+    if made.is_file() and holds_ir(made):
+        interpreter = interpreter or chosen_python(None, made, say)
+        case = add_ir(made, corpus, name=name, words=given, python=interpreter, strict=strict, say=say)
+    else:
+        case = add_case(made, corpus, name=name, words=given, python=interpreter, strict=strict, say=say)
     say.close()
     click.echo(f"added: {case.folder} ({case.title})")
 

@@ -10,7 +10,8 @@ import shutil
 import sys
 import tempfile
 import textwrap
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from types import MappingProxyType
@@ -73,12 +74,7 @@ def add(
     if why := _refused(told):
         raise NotReproduced(f"nothing was added: {why}. Reduce again, with more time or with --mode cold")
     original, repro = Path(told["original"]), Path(told["output"])
-    name = name or repro.stem.removeprefix("repro_")
-    if not re.fullmatch(r"[a-z][a-z0-9_]*", name):
-        raise UsageError(f"{name!r} is no name for a case: small letters, digits and _; give one with --name")
-    place = corpus / name
-    if place.exists():
-        raise UsageError(f"{place} is there already: give another --name, or remove it first")
+    place = free_place(corpus, name or repro.stem.removeprefix("repro_"))
     # A command (`-m pytest ...`) has no file of its own: its driver alone would be no original.
     for path in (repro,) if told.get("command") else (original, repro):
         if not path.is_file():
@@ -86,23 +82,50 @@ def add(
                 f"{path}, of which {folder / result_file.FILE} tells, is not there any more: put it back, or "
                 "reduce again"
             )
+    given = original.read_text(encoding="utf-8", errors="replace") if original.is_file() else ""
+    texts = published_texts(told.get("argv", ()), told.get("environment", {}), repro.read_text("utf-8"), given)
+    Publish(strict, say).check(texts)
+    interpreter = python or told.get("python") or sys.executable
+    with case_place(place) as made:
+        check_shows(lay_out(made, told, words, say=say), repro, interpreter, told.get("arch"), say)
+    return load(place)
+
+
+def free_place(corpus: Path, name: str) -> Path:
+    """Where a new case goes. Raises UsageError."""
+    if not re.fullmatch(r"[a-z][a-z0-9_]*", name):
+        raise UsageError(f"{name!r} is no name for a case: small letters, digits and _; give one with --name")
+    place = corpus / name
+    if place.exists():
+        raise UsageError(f"{place} is there already: give another --name, or remove it first")
+    return place
+
+
+@contextmanager
+def case_place(place: Path) -> Iterator[Path]:
+    """A folder that is not there yet, in which a case is made: in the corpus, so that it comes to its place whole or
+    not at all. Raises UsageError."""
+    corpus = place.parent
     if not corpus.is_dir():
         try:
             corpus.mkdir()  # the first case of a new corpus
         except OSError as error:
             raise UsageError(f"cannot create {corpus}: {error.strerror}. Name another corpus with --to") from error
-    with _aside(corpus, name) as aside:
-        made = Path(aside, name)
-        given = original.read_text(encoding="utf-8", errors="replace") if original.is_file() else ""
-        texts = published_texts(told.get("argv", ()), told.get("environment", {}), repro.read_text("utf-8"), given)
-        Publish(strict, say).check(texts)
-        case = lay_out(made, told, words, say=say)
-        interpreter = python or told.get("python") or sys.executable
-        outcome = replay([case], python=interpreter, arch=told.get("arch"), say=say)[0]
-        if outcome.status not in (Status.FAULTS, Status.FLAKY):
-            raise NotReproduced(f"nothing was added: {repro} does not show its fault now. {outcome}: {outcome.why}")
+    try:
+        aside = tempfile.TemporaryDirectory(dir=corpus, prefix=f".{place.name}-")
+    except OSError as error:
+        raise UsageError(f"cannot write into {corpus}: {error.strerror}. Name another corpus with --to") from error
+    with aside:
+        made = Path(aside.name, place.name)
+        yield made
         made.rename(place)
-    return load(place)
+
+
+def check_shows(case: Case, repro: Path, python: str, arch: int | None, say: Say) -> None:
+    """Raises NotReproduced where the case, which was made of `repro`, does not show its fault now."""
+    outcome = replay([case], python=python, arch=arch, say=say)[0]
+    if outcome.status not in (Status.FAULTS, Status.FLAKY):
+        raise NotReproduced(f"nothing was added: {repro} does not show its fault now. {outcome}: {outcome.why}")
 
 
 def _refused(told: Mapping[str, Any]) -> str:
@@ -111,14 +134,6 @@ def _refused(told: Mapping[str, Any]) -> str:
         return f"none of the {told['final_runs']} clean runs of {told['output']} showed its fault when it was reduced"
     same = str(told.get("same", ""))
     return f"the reduction says of {told['output']}: {same}" if same.startswith(DIFFERENT) else ""
-
-
-def _aside(corpus: Path, name: str) -> tempfile.TemporaryDirectory[str]:
-    """Where the case is made: in the corpus, so that it comes to its place whole or not at all."""
-    try:
-        return tempfile.TemporaryDirectory(dir=corpus, prefix=f".{name}-")
-    except OSError as error:
-        raise UsageError(f"cannot write into {corpus}: {error.strerror}. Name another corpus with --to") from error
 
 
 def lay_out(
@@ -180,7 +195,7 @@ def document(
     data = tomlkit.document()
     data["title"] = words.title or str(fault or told["spec"])
     data["class"] = words.klass or (fault.klass if fault else "as the oracle says")
-    data["mechanism"] = _paragraph(words.mechanism or "not known yet")
+    data["mechanism"] = paragraph(words.mechanism or "not known yet")
     data["oracle"] = list(told["oracle"])
     if words.upstream:
         data["upstream"] = tomlkit.item(list(words.upstream)).multiline(len(words.upstream) > 1)
@@ -213,7 +228,7 @@ def document(
     return tomlkit.dumps(data)
 
 
-def _paragraph(text: str) -> String:
+def paragraph(text: str) -> String:
     """As a person would write it: over several lines where one is too long."""
     lines = textwrap.wrap(text, WIDTH, break_long_words=False, break_on_hyphens=False)
     return tomlkit.string(text if len(lines) < 2 else "\n".join(lines), multiline=len(lines) > 1 or "\n" in text)

@@ -82,7 +82,7 @@ def steps(name: str, releases: Sequence[str], ask: Callable[[str], CaseOutcome])
 
     left = list(releases)
     for end in (0, -1):
-        while left and outcome(left[end]).status is Status.CANNOT:
+        while left and not outcome(left[end]).tells:
             left.pop(end)
     if not left:
         why = f": {asked[releases[-1]].why}" if releases else ""
@@ -106,7 +106,7 @@ def _last_change(stretch: Sequence[str], outcome: Callable[[str], CaseOutcome]) 
     alike: dict[int, bool] = {}
     while (version := search.choice()) is not None and version not in alike:
         said = outcome(stretch[version])
-        if said.status is Status.CANNOT:
+        if not said.tells:
             search.cannot(version)
         else:
             alike[version] = _alike(said, end)

@@ -1,4 +1,5 @@
-"""A case of the corpus: a folder with `case.toml`, the repro that it stands for, and the program it came from.
+"""A case of the corpus: a folder with `case.toml`, the repro that it stands for, and the program it came from. Of a
+fault in a pass the repro may be Triton's IR.
 
 docs/corpus.md describes the format, `schema.py` checks its keys.
 """
@@ -22,8 +23,11 @@ from shrinkray_gpu import device
 from shrinkray_gpu.corpus import schema
 from shrinkray_gpu.device import toolkit
 from shrinkray_gpu.errors import UsageError
+from shrinkray_gpu.intermediate import lit_test
+from shrinkray_gpu.intermediate.ir_file import ir_in, read_text
 from shrinkray_gpu.oracle import Fault, Oracle, all_of, parse
 from shrinkray_gpu.oracle.hang import DEVICE, HOST, HangOracle
+from shrinkray_gpu.oracle.words import compiler_pattern
 from shrinkray_gpu.reduction.comment_above import one_line
 from shrinkray_gpu.reduction.program import read_program
 
@@ -33,6 +37,8 @@ LARGEST = 1 << 20
 
 AMD = "gfx"
 """How the names of AMD's architectures begin."""
+OF_PROGRAMS = ("reject", "fault", "argv", "runs", "timeout", "cold")
+"""Keys that say nothing of IR: it goes through its passes once, and its repro tells the fault."""
 
 
 @dataclass(frozen=True)
@@ -93,7 +99,13 @@ class Case:
 
     @property
     def repro(self) -> Path:
-        return self.folder / f"repro_{self.name}.py"
+        ir = self.folder / f"repro_{self.name}.mlir"
+        return ir if ir.is_file() else ir.with_suffix(".py")
+
+    @property
+    def is_ir(self) -> bool:
+        """Whether passes of the compiler run on it, and no program."""
+        return self.repro.suffix == ".mlir"
 
     @property
     def original(self) -> Path:
@@ -116,7 +128,11 @@ def load(folder: Path) -> Case:
     case, path = told(folder), folder / FILE
     if not case.repro.is_file():
         raise UsageError(f"{path}: there is no {case.repro.name} beside it, which is what replay runs")
-    read_program(case.repro)  # said before anything is run, not after all the others were
+    # What is wrong with a repro is said before anything is run, not after all the others were.
+    if case.is_ir:
+        case = replace(case, fault=fault_of_ir(case.repro))
+    else:
+        read_program(case.repro)
     _check_artifacts(path, case)
     return case
 
@@ -196,11 +212,45 @@ def _case(folder: Path, path: Path, data: Mapping[str, Any]) -> Case:
         "needs": _needs(path, data.get("needs", {})),
         "expect": tuple((_range(path, given), what) for given, what in data.get("expect", {}).items()),
     }
-    case = Case(folder=folder, klass=data["class"], **{**plain, **read})
+    case = Case(folder=folder, klass=data["class"], **{"oracle": (), **plain, **read})
+    if case.is_ir:
+        _check_ir(path, case, data)
+    elif not case.oracle:
+        raise UsageError(f"{path}: it does not say 'oracle', which every case must")
     for key, specs in (("oracle", case.oracle), ("reject", case.reject)):
         for spec in specs:
             _check_oracle(path, key, spec, case)
     return case
+
+
+def fault_of_ir(repro: Path) -> Fault:
+    """What the head of this IR says of its fault. Raises UsageError where `shrink replay` would have nothing to run, or
+    nothing to compare."""
+    text = read_text(repro)
+    told = lit_test.fault_of(text)
+    if not ir_in(text, repro).passes or not told:
+        raise UsageError(f"{repro}: it has no // RUN: and // Fault: line: shrink {repro.name} makes a file that has")
+    return fault_told(told)
+
+
+def fault_told(line: str) -> Fault:
+    """What the `Fault:` line of IR tells."""
+    name, _, words = line.partition(": ")
+    return Fault(phase="compile", klass=name, text=words)
+
+
+def _check_ir(path: Path, case: Case, data: Mapping[str, Any]) -> None:
+    unfit = [key for key in OF_PROGRAMS if key in data]
+    unfit += [f"needs.{key}" for key in ("gpu", "memory", "tools") if key in data.get("needs", {})]
+    if unfit:
+        raise UsageError(f"{path}: {unfit[0]} says nothing of IR ({case.repro.name}): leave it out")
+    if case.repro.with_suffix(".py").is_file():
+        raise UsageError(f"{path}: both {case.repro.name} and a program are beside it: make two cases of them")
+    for spec in case.oracle:
+        try:
+            compiler_pattern(spec)
+        except UsageError as error:
+            raise UsageError(f"{path}: oracle: {error}") from error
 
 
 def _check_oracle(path: Path, key: str, spec: str, case: Case) -> None:

@@ -76,7 +76,7 @@ class _OfCase(Cell[Replayer]):
 
     @property
     def alone(self) -> bool:
-        return not self.case.broken and self.case.question().needs.timing
+        return not (self.case.broken or self.case.is_ir) and self.case.question().needs.timing
 
     @property
     def needs(self) -> Mapping[str, float]:

@@ -18,6 +18,8 @@ class Status(Enum):
     FIXED = "fixed"
     CHANGED = "changed fault"
     FLAKY = "flaky"
+    FORMAT = "format changed"
+    """Of IR: this release does not parse it, or has no such pass."""
     CANNOT = "cannot run here"
     BROKEN = "broken case"
 
@@ -35,6 +37,11 @@ class CaseConclusion:
     """The fault seen, if any."""
     shown: int = 0
     runs: int = 0
+
+    @property
+    def tells(self) -> bool:
+        """Whether this is an answer: the case was run, or nobody can read it."""
+        return self.status not in (Status.CANNOT, Status.FORMAT)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,7 +70,7 @@ class CaseOutcome(CaseConclusion):
         """
         if self.status is Status.BROKEN:
             return True
-        if self.status is Status.CANNOT or self.status is self.expectation:
+        if not self.tells or self.status is self.expectation:
             return False
         if self.expectation is None:
             return self.status is Status.CHANGED

@@ -71,6 +71,13 @@ def lacking(case: Case, oracle: Oracle, place: ReplayEnvironment) -> str:
     return _interpreter(case, place) or _device(case, oracle, place)
 
 
+def lacking_for_ir(case: Case, place: ReplayEnvironment) -> str:
+    """The same of IR, which runs on no device. A column of another architecture is not its own."""
+    if place.arch and not case.needs.runs_on(place.arch):
+        return f"it is of {case.needs.architecture}, and this is {architectures.name(place.arch)}"
+    return _interpreter(case, place)
+
+
 def _interpreter(case: Case, place: ReplayEnvironment) -> str:
     if "triton" not in place.versions:
         return f"{place.python} has no Triton: name an interpreter that has, by --python"

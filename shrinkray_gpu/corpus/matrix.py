@@ -20,6 +20,7 @@ _WORDS = {
     Status.FAULTS: "faults",
     Status.FIXED: "fixed",
     Status.CHANGED: "changed",
+    Status.FORMAT: "format changed",
     Status.CANNOT: "-",
     Status.BROKEN: "broken",
 }

@@ -20,13 +20,15 @@ _MARKS = {
     Status.FAULTS: "faults",
     Status.FIXED: "fixed",
     Status.CHANGED: "CHANGED",
+    Status.FORMAT: "format",
     Status.CANNOT: "-",
     Status.BROKEN: "BROKEN",
 }
 
 
 def table(matrix: OutcomeMatrix) -> str:
-    """Cases by environments. `!` marks what is not as expected, `-` what cannot run, told below in a line each."""
+    """Cases by environments. `!` marks what is not as expected, `-` what cannot run and `format` IR that is not
+    parsed, told below in a line each."""
     by_name = _by_name(matrix)
     names = dict.fromkeys(outcome.case.name for _, outcome in _each(matrix))
     rows = [["case", *matrix], *([name, *(_cell(found.get(name)) for found in by_name.values())] for name in names)]
@@ -56,7 +58,7 @@ def summary(matrix: OutcomeMatrix) -> str:
 
 def nothing_ran(matrix: OutcomeMatrix) -> bool:
     """Whether no case at all could run, so that nothing was checked."""
-    return all(outcome.status is Status.CANNOT for _, outcome in _each(matrix))
+    return not any(outcome.tells for _, outcome in _each(matrix))
 
 
 def to_json(matrix: OutcomeMatrix) -> dict[str, Any]:
@@ -71,7 +73,8 @@ def to_json(matrix: OutcomeMatrix) -> dict[str, Any]:
 
 
 def junit(matrix: OutcomeMatrix) -> str:
-    """One suite an environment, one test a case: a failure where something changed, skipped where it cannot run."""
+    """One suite an environment, one test a case: a failure where something changed, skipped where it cannot run
+    or be parsed."""
     root = xml.Element("testsuites")
     for name, outcomes in matrix.items():
         suite = xml.SubElement(
@@ -81,14 +84,14 @@ def junit(matrix: OutcomeMatrix) -> str:
             tests=str(len(outcomes)),
             errors="0",
             failures=str(sum(outcome.surprising for outcome in outcomes)),
-            skipped=str(sum(outcome.status is Status.CANNOT for outcome in outcomes)),
+            skipped=str(sum(not outcome.tells for outcome in outcomes)),
             time=f"{sum(outcome.seconds for outcome in outcomes):.3f}",
         )
         for outcome in outcomes:
             test = xml.SubElement(
                 suite, "testcase", classname=name, name=outcome.case.name, time=f"{outcome.seconds:.3f}"
             )
-            if outcome.status is Status.CANNOT:
+            if not outcome.tells:
                 xml.SubElement(test, "skipped", message=_printable(outcome.why))
             elif outcome.surprising:
                 said = f"expected {outcome.expectation_text}, and it is {outcome}"
@@ -135,7 +138,7 @@ def _remarks(matrix: OutcomeMatrix) -> list[str]:
     """Why cases cannot run, and of which Triton they say nothing: each once."""
     whys: dict[tuple[str, str], list[str]] = {}
     for name, outcome in _each(matrix):
-        if outcome.status is Status.CANNOT:
+        if not outcome.tells:
             whys.setdefault((outcome.case.name, outcome.why), []).append(name)
         elif outcome.expectation is None and outcome.status is not Status.BROKEN:
             whys.setdefault((outcome.case.name, "its [expect] says nothing of this Triton"), []).append(name)

@@ -14,12 +14,15 @@ from pathlib import Path
 from shrinkray_gpu.calibration.missed import no_kernel_ran
 from shrinkray_gpu.cells.cell import NEWS, Row
 from shrinkray_gpu.cells.sick_gpu import checked
-from shrinkray_gpu.corpus.case import Case
+from shrinkray_gpu.corpus.case import Case, fault_told
 from shrinkray_gpu.corpus.expectation import CaseConclusion, CaseOutcome, Status, expected_status
-from shrinkray_gpu.corpus.machine import ReplayEnvironment, lacking
+from shrinkray_gpu.corpus.machine import ReplayEnvironment, lacking, lacking_for_ir
 from shrinkray_gpu.corpus.sighting import Sighting, conclusion_of, sighting_of
 from shrinkray_gpu.errors import ShrinkError, UsageError
+from shrinkray_gpu.intermediate.ir_replay import replay_ir
+from shrinkray_gpu.intermediate.options import IrOptions
 from shrinkray_gpu.oracle import Answer, Oracle
+from shrinkray_gpu.oracle.words import compiler_pattern
 from shrinkray_gpu.reduction.program import read_program
 from shrinkray_gpu.runner.fence import NOT_ASKED
 from shrinkray_gpu.runner.gpu_groups import GpuGroups, usable
@@ -113,10 +116,25 @@ class Replayer:
     def _conclusion(self, case: Case, runs: int | None) -> CaseConclusion:
         if case.broken:
             return CaseConclusion(Status.BROKEN, case.broken)
+        if case.is_ir:
+            return self._of_ir(case)
         oracle = case.question()
         if said := lacking(case, oracle, self.place):
             return CaseConclusion(Status.CANNOT, said)
         return conclusion_of(case, self._sightings(case, oracle, runs))
+
+    def _of_ir(self, case: Case) -> CaseConclusion:
+        """What its passes do, in a process of its own."""
+        if said := lacking_for_ir(case, self.place):
+            return CaseConclusion(Status.CANNOT, said)
+        words = tuple(map(compiler_pattern, case.oracle))
+        environment = {**self.environment, **case.environment}
+        try:
+            seen = replay_ir(case.repro, IrOptions(python=self.place.python, environment=environment, words=words))
+        except UsageError as error:  # this interpreter has no Triton that can be asked
+            return CaseConclusion(Status.CANNOT, str(error))
+        fault = fault_told(str(seen.fault)) if seen.fault else None
+        return CaseConclusion(Status(seen.outcome), seen.why, fault, int(seen.outcome == Status.FAULTS.value), 1)
 
     def _sightings(self, case: Case, oracle: Oracle, asked: int | None) -> list[Sighting]:
         """So many runs as were asked for, by the user or the case; else until one shows the fault, a few at most."""

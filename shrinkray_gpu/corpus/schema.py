@@ -78,7 +78,7 @@ CASE: Mapping[str, FieldType] = {
     "expect": TABLE,
     "artifacts": TABLE,
 }
-REQUIRED = ("title", "class", "mechanism", "oracle")
+REQUIRED = ("title", "class", "mechanism")
 NEEDS: Mapping[str, FieldType] = {
     "gpu": SWITCH,
     "architecture": TEXT,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -23,8 +23,6 @@ class ReplayedIr:
     """`still faults`, `fixed`, `changed fault` or `format changed`."""
     why: str = ""
     fault: IrFault | None = None
-    said: str = field(default="", repr=False)
-    """What the compiler said as it failed."""
 
     def __str__(self) -> str:
         return f"{self.outcome}: {self.why}" if self.why else self.outcome
@@ -34,7 +32,9 @@ class ReplayedIr:
 
 
 def replay_ir(path: Path, options: IrOptions) -> ReplayedIr:
-    """Run the passes of its `RUN:` line. Raises UsageError where the file is none that can be run here."""
+    """Run the passes of its `RUN:` line. A fault is the same by the file's `Fault:` line and by `options.words`.
+
+    Raises UsageError where the file is none that can be run here."""
     return replayed(read_text(path), path, options)
 
 
@@ -58,5 +58,6 @@ def replayed(whole: str, path: Path, options: IrOptions) -> ReplayedIr:
         fault = fault_in(trial, compiler.table.call(steps[max(trial.step, 0)]).name)
     if fault is None:
         return ReplayedIr(release, "changed fault", "a pass did not end in time")
-    outcome = "changed fault" if told and told != str(fault) else "still faults"
-    return ReplayedIr(release, outcome, str(fault), fault, trial.said + trial.raised)
+    said = trial.said + trial.raised
+    same = told in ("", str(fault)) and all(words.search(said) for words in options.words)
+    return ReplayedIr(release, "still faults" if same else "changed fault", str(fault), fault)

@@ -115,8 +115,7 @@ def _refuted(whole: str, path: Path, fault: IrFault, options: IrOptions) -> str:
         return str(error)
     if again.outcome != "still faults":
         return str(again)
-    same = again.fault == fault and all(words.search(again.said) for words in options.words)
-    return "" if same else f"it fails otherwise: {again.why}"
+    return "" if again.fault == fault else f"it fails otherwise: {again.why}"
 
 
 def check_ir(path: Path, options: IrOptions) -> IrFault:
@@ -144,6 +143,8 @@ def located(file: IrFile, path: Path, options: IrOptions, compiler: IrCompiler) 
         raise NotReproduced(f"{path} goes through {named} without a fault (Triton {compiler.release})")
     if trial.timed_out:
         raise NotReproduced(f"{path}: a pass did not end in time, and a hang of the compiler is not reduced as IR")
+    if trial.raised and not trial.stage and not file.passes:
+        raise UsageError(f"{path}: Triton {compiler.release} refuses the options of the compiler: {trial.raised}")
     if trial.behind or trial.step < 0:
         raise NotReproduced(
             f"{path} goes through {named}; what fails comes behind them, in LLVM: {first_error(trial)}. "

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from shrinkray_gpu.errors import UsageError
 from shrinkray_gpu.oracle import speech
-from shrinkray_gpu.oracle.guarded_pattern import Pattern
+from shrinkray_gpu.oracle.guarded_pattern import GuardedPattern, Pattern
 from shrinkray_gpu.oracle.needs import Needs
 from shrinkray_gpu.oracle.oracle import Oracle
 from shrinkray_gpu.oracle.verdict import Verdict, lacks, shows, unclear
@@ -97,7 +97,10 @@ def compiler_pattern(spec: str) -> Pattern:
     """What WORDS or `compile:REGEX` ask of all that a compiler says. Raises UsageError."""
     kind = next((each for each in ("compile:", "regex:") if spec.startswith(each)), "")
     try:
-        return re.compile(spec.removeprefix(kind)) if kind else plain_pattern(spec)
+        if not kind:
+            return plain_pattern(spec)
+        asked = re.compile(spec.removeprefix(kind))
+        return GuardedPattern(asked.pattern, asked.flags)
     except re.error as error:
         raise UsageError(f"--oracle {spec}: {error}") from error
 

@@ -143,7 +143,12 @@ DEEPEST = 100
 FLATTER = "Split the chain (of elif, attributes, calls or operators) by a variable or a function, and try again"
 _CPP = "CUDA C++ without a Python driver: name the script that builds and launches it (torch.utils.cpp_extension.load)"
 _CU = "a CUDA program: only shrink FILE.cu --check, which tells its fault, shrink FILE.cu and shrink replay take one"
-_NO_SCRIPT = {".cu": _CU, **dict.fromkeys((".cuh", ".cpp", ".cc"), _CPP)}
+_OF_COMPILERS = "no program: of IR and PTX, shrink FILE makes a smaller one, and shrink replay FILE asks other releases"
+_NO_SCRIPT = {
+    ".cu": _CU,
+    **dict.fromkeys((".cuh", ".cpp", ".cc"), _CPP),
+    **dict.fromkeys((".ttir", ".ttgir", ".mlir", ".ptx"), _OF_COMPILERS),
+}
 """What people have instead of a script, by its suffix."""
 
 

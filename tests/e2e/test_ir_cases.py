@@ -29,7 +29,8 @@ def test_a_crash_becomes_a_lit_test_that_replays(crash: Path) -> None:
     assert said.code == 0, said.err
     assert "from 5 operations to 1" in said.out
     repro = (crash / "repro.mlir").read_text()
-    assert repro.startswith("// RUN: triton-opt %s -tritonamdgpu-canonicalize-pointers\n// Fault: ")
+    assert repro.startswith("// RUN: triton-opt %s -tritonamdgpu-canonicalize-pointers | FileCheck %s\n// Fault: ")
+    assert "  // CHECK-LABEL: @s(\n  tt.func @s(" in repro
     assert "not run with triton-opt" in repro and "arith.select" in repro and "tt.load" not in repro
     again = shrink("replay", "repro.mlir", cwd=crash)
     assert again.code == 0 and "still faults: tritonamdgpu-canonicalize-pointers" in again.out
@@ -62,6 +63,10 @@ def test_json_and_check(crash: Path) -> None:
         (("crash.ttir", "--arch", "gfx942", "--control", "num_stages=1"), 2, "--control is for programs"),
         (("crash.ttir", "--arch", "gfx942", "--oracle", "exit:1"), 2, "only the compiler's words"),
         (("crash.ttir", "--arch", "gfx942", "stages"), 2, "options of the compiler only"),
+        (("crash.ttir", "--arch", "gfx942", "num_warps=3"), 2, "refuses the options of the compiler: AssertionError"),
+        (("crash.ttir", "--arch", "gfx942", "stages=3"), 2, "HIPOptions has no stages"),
+        (("explain", "crash.ttir"), 2, "shrink replay FILE asks other releases"),
+        (("crash.ttir", "--arch", "gfx942", "--oracle", "compile:(a+)+$"), 3, "nothing matches"),
         (("crash.ttir", "--arch", "gfx942", "-o", "no/such/place.mlir"), 2, "no folder that can be written"),
         (("crash.ttir", "--arch", "gfx942", "-o", "crash.ttir"), 2, "is FILE itself"),
         (("replay", "crash.ttir"), 2, "no RUN: line"),

@@ -122,3 +122,31 @@ module {
 }
 """
 """A pointer of a known range meets one of none: the AMD pass for pointers asserts."""
+
+SHARED = """\
+#plain = #ttg.swizzled_shared<{vec = 1, perPhase = 1, maxPhase = 1, order = [1, 0]}>
+#swizzled = #ttg.nvmma_shared<{swizzlingByteWidth = 128, transposed = false, elementBitWidth = 16}>
+#turned = #ttg.nvmma_shared<{swizzlingByteWidth = 128, transposed = true, elementBitWidth = 16}>
+#smem = #ttg.shared_memory
+module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, "ttg.threads-per-warp" = 32 : i32} {
+  tt.func @keep() {
+    %kept = ttg.local_alloc : () -> !ttg.memdesc<MEMORY, #smem, mutable>
+    tt.return
+  }
+}
+"""
+"""A tile in shared memory, whose type is to be put in."""
+
+PRODUCT = """\
+#mma = #ttg.nvidia_mma<{versionMajor = 3, versionMinor = 0, warpsPerCTA = [4, 1], instrShape = [16, 32, 16]}>
+#shared = #ttg.nvmma_shared<{swizzlingByteWidth = 0, transposed = false, elementBitWidth = 16}>
+#smem = #ttg.shared_memory
+module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, "ttg.threads-per-warp" = 32 : i32} {
+  tt.func @multiply(%a: !ttg.memdesc<128x16xf16, #shared, #smem>, %b: !ttg.memdesc<16x32xf16, #shared, #smem>) {
+    %start = arith.constant dense<0.0> : tensor<128x32xf32, #mma>
+    %c = ttng.warp_group_dot %a, %b, %start : !ttg.memdesc<128x16xf16, #shared, #smem> * !ttg.memdesc<16x32xf16, #shared, #smem> -> tensor<128x32xf32, #mma>
+    tt.return
+  }
+}
+"""
+"""A product on Hopper's tensor cores."""

@@ -29,7 +29,7 @@ from shrinkray_gpu.intermediate.generic_text import write
 from shrinkray_gpu.intermediate.model import IrModule, every, size
 from shrinkray_gpu.intermediate.search import Family, IrSearch, TextForm
 from tests.intermediate.conftest import Asked
-from tests.intermediate.programs import JUMPS, LAID_OUT, LOOP, QUOTED, SELECT, SWITCH
+from tests.intermediate.programs import JUMPS, LAID_OUT, LOOP, PRODUCT, QUOTED, SELECT, SHARED, SWITCH
 
 PROGRAMS = {"loop": LOOP, "jumps": JUMPS, "layouts": LAID_OUT, "select": SELECT, "switch": SWITCH, "quoted": QUOTED}
 MAY_BE_REFUSED = {"layouts", "shapes", "functions of one type", "slices", "bodies", "attributes"}
@@ -176,8 +176,9 @@ def test_an_argument_of_a_block_goes_with_what_is_handed_over(asked: Asked) -> N
 
 def test_a_slice_is_returned_or_written_to(asked: Asked) -> None:
     texts = each_alone(asked, SELECT, slices.FAMILY)
-    assert any("-> !tt.ptr<f32>" in text and "arith.select" in text for text in texts)
+    assert any("-> f32" in text and "tt.load" in text and "tt.store" not in text for text in texts)
     assert any("tt.store %1, %arg" in text and "tt.load" not in text for text in texts), "at the pointer selected"
+    assert not any("-> !tt.ptr" in text for text in texts), "no kernel returns pointers"
 
 
 def test_a_body_as_the_whole_function(asked: Asked) -> None:
@@ -193,10 +194,10 @@ def test_a_function_returns_less(asked: Asked) -> None:
     assert any("tt.call @twice(%4) : (f32) -> ()" in text or ": (f32) -> ()" in text for text in texts)
 
 
-def test_attributes_go_but_not_what_layouts_need(asked: Asked) -> None:
-    module = asked.module(LAID_OUT)
+def test_attributes_go_but_not_what_a_module_says_of_its_target(asked: Asked) -> None:
+    module = asked.module(LAID_OUT.replace("module attributes {", "module attributes {some.note, "))
     names = [name for _, _, name in attributes.FAMILY.find(module)]
-    assert "ttg.target" in names and "ttg.num-warps" not in names
+    assert "some.note" in names and not {"ttg.target", "ttg.num-warps"} & {*names}
     module = asked.module(SELECT)
     text = asked.parses(write(attributes.FAMILY.apply(module, list(attributes.FAMILY.find(module)))))
     assert "tt." in text and "divisibility" not in text and "public" not in text
@@ -205,6 +206,52 @@ def test_attributes_go_but_not_what_layouts_need(asked: Asked) -> None:
 def test_smaller_tensors_everywhere_at_once(asked: Asked) -> None:
     texts = each_alone(asked, LOOP, shapes.FAMILY)
     assert any("tensor<2xf32>" in text and "end = 2 : i32" in text and "64" not in text for text in texts)
+
+
+@pytest.mark.parametrize(
+    ("memory", "sizes"),
+    [
+        ("128x64xf16, #swizzled", {128: {1, 2, 4, 64}}),
+        ("128x64xf16, #turned", {128: {64}, 64: {1, 2, 4, 32}}),
+        ("128x256xf16, #plain", {128: {1, 2, 4, 64}, 256: {1, 2, 4, 128}}),
+    ],
+)
+def test_no_tensor_is_smaller_than_its_swizzle(asked: Asked, memory: str, sizes: dict[int, set[int]]) -> None:
+    module = asked.module(SHARED.replace("MEMORY", memory))
+    found: dict[int, set[int]] = {}
+    for size, smaller in shapes.FAMILY.find(module):
+        found.setdefault(size, set()).add(smaller)
+        asked.parses(write(shapes.FAMILY.apply(module, [(size, smaller)])))
+    assert found == sizes
+
+
+def test_no_product_is_smaller_than_its_instruction(asked: Asked) -> None:
+    module = asked.module(PRODUCT)
+    items = list(shapes.FAMILY.find(module))
+    assert min(smaller for size, smaller in items if size == 128) == 64
+    assert min(smaller for size, smaller in items if size == 32) == 8
+    for item in items:
+        asked.parses(write(shapes.FAMILY.apply(module, [item])))
+    assert ("", "") not in layouts.FAMILY.find(module), "an operation of a GPU's dialect needs layouts"
+
+
+def test_a_function_that_became_another_one_stands_for_none(asked: Asked) -> None:
+    twins = """\
+module {
+  tt.func private @a() { tt.return }
+  tt.func private @b() { tt.return }
+  tt.func public @k() {
+    tt.call @a() : () -> ()
+    tt.call @b() : () -> ()
+    tt.return
+  }
+}
+"""
+    module = asked.module(twins)
+    pairs = list(functions.MERGED.find(module))
+    once = functions.MERGED.apply(module, pairs[:1])
+    again = functions.MERGED.apply(once, [next(pair for pair in pairs if pair == pairs[0][::-1])])
+    assert again is once
 
 
 def test_one_layout_for_another_and_none_at_all(asked: Asked) -> None:

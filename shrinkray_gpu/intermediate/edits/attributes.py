@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from shrinkray_gpu.intermediate.generic_text import split
-from shrinkray_gpu.intermediate.model import IrModule, Operation, every, types
+from shrinkray_gpu.intermediate.model import IrModule, Operation, every
 from shrinkray_gpu.intermediate.rewriting import (
     attributes_of_arguments,
     changed,
@@ -19,16 +19,13 @@ _OPTIONAL = ("noinline", "sym_visibility", "res_attrs")
 """Properties without which an operation is still whole."""
 Place = tuple[int, str, str]
 """An operation by its key, which kind of attribute, and its name; of an argument's: its number before the name."""
-
-
-_OF_LAYOUTS = ("ttg.num-warps", "ttg.threads-per-warp", "ttg.num-ctas")
-"""What a module says of all its layouts."""
+_OF_TARGET = ("ttg.", "triton_gpu.")
+"""What begins so tells passes how many warps there are, and for which target they are. It stays: on a module without it
+a pass that was mended may fail for that reason. The second one is of Triton 3.0 and 3.1."""
 
 
 def find(module: IrModule) -> Iterator[Place]:
-    laid_out = any("#" in kind for kind in types(module).values())
-    kept = _OF_LAYOUTS if laid_out else ()
-    yield from ((module.top.key, "own", name) for name, _ in module.top.attributes if name not in kept)
+    yield from ((module.top.key, "own", name) for name, _ in module.top.attributes if not name.startswith(_OF_TARGET))
     for each in every(module.top):
         if each.key == module.top.key:
             continue

@@ -11,6 +11,8 @@ from shrinkray_gpu.intermediate.model import IrModule, every, types
 from shrinkray_gpu.intermediate.search import Family
 
 _TENSOR = re.compile(r"\btensor<")
+_PLAIN = ("builtin", "tt", "arith", "math", "scf", "cf", "ub", "tensor", "llvm")
+"""Dialects whose operations take tensors without layouts; those of GPUs do not."""
 
 
 def find(module: IrModule) -> Iterator[tuple[str, str]]:
@@ -26,7 +28,7 @@ def find(module: IrModule) -> Iterator[tuple[str, str]]:
     names = [each for each in found if each]
     for name in names:
         yield from ((name, other) for other in names if other != name and found[other] == found[name])
-    if names and not any(each.name.startswith(("ttg.", "triton_gpu.")) for each in every(module.top)):
+    if names and all(each.name.partition(".")[0] in _PLAIN for each in every(module.top)):
         yield "", ""
 
 

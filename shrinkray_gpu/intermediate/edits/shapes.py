@@ -14,6 +14,13 @@ _SHAPED = re.compile(r"\b(tensor|memdesc)<((?:\d+x)+)")
 Rewrite = Callable[[str], str]
 _LONGEST = 3
 """Sizes that are tried for each: the smallest first."""
+_ALIAS = re.compile(r"#\w+")
+_OWN = r"^[^#]*#\w+\."
+"""Before the layout of a type, not of one in it."""
+_SWIZZLED = re.compile(_OWN + r"nvmma_shared<\{swizzlingByteWidth = (\d+), transposed = (\w+), elementBitWidth = (\d+)")
+_WGMMA = re.compile(_OWN + r"nvidia_mma<\{versionMajor = 3")
+_ROWS, _COLUMNS = 64, 8
+"""Of the smallest result of Hopper's wgmma, by which that of `warp_group_dot` is verified."""
 
 
 def find(module: IrModule) -> Iterator[tuple[int, int]]:
@@ -25,10 +32,34 @@ def find(module: IrModule) -> Iterator[tuple[int, int]]:
         for size in shape.split("x")
         if size
     }
+    least = _least(module)
     for size in sorted(found):
-        smaller = [1 << power for power in range(size.bit_length()) if 1 << power < size]
+        smaller = [1 << power for power in range(size.bit_length()) if least.get(size, 1) <= 1 << power < size]
         # The search goes through these from the end.
         yield from ((size, other) for other in reversed(dict.fromkeys([*smaller[:_LONGEST], *smaller[-1:]])))
+
+
+def _least(module: IrModule) -> Mapping[int, int]:
+    """For sizes that a layout keeps from getting small: what Triton still parses. Where no operation asks for that
+    layout's instruction any more, a smaller one would do, which is not tried."""
+    aliases = dict(line.split(" = ", 1) for line in module.aliases)
+    found: dict[int, int] = {}
+
+    def note(shape: str, dimension: int, least: int) -> None:
+        sizes = shape.split("x")[:-1]
+        if len(sizes) >= -dimension:
+            size = int(sizes[dimension])
+            found[size] = max(found.get(size, 1), least)
+
+    for kind in types(module).values():
+        laid_out = _ALIAS.sub(lambda name: aliases.get(name[0], name[0]), kind)
+        for _, shape in _SHAPED.findall(laid_out):
+            if swizzled := _SWIZZLED.search(laid_out):
+                note(shape, -2 if swizzled[2] == "true" else -1, int(swizzled[1]) * 8 // int(swizzled[3]))
+            if _WGMMA.search(laid_out):
+                note(shape, -2, _ROWS)
+                note(shape, -1, _COLUMNS)
+    return found
 
 
 def apply(module: IrModule, chosen: Sequence[tuple[int, int]]) -> IrModule:

@@ -1,4 +1,5 @@
-"""What makes one value, and nothing else: that value is returned, or written to if it is a pointer.
+"""What makes one value, and nothing else: that value is returned, or written to if it is a pointer. No kernel returns
+pointers, so a pass that was mended may refuse that.
 
 An operation that nobody reads is dropped by most passes before they come to the fault. So the last reader of what
 matters cannot just go: something shorter takes its place. What a loop hands its body comes in as an argument.
@@ -31,9 +32,7 @@ def find(module: IrModule) -> Iterator[tuple[int, int, str]]:
             continue
         for each in every(function):
             for value in each.results:
-                if _POINTERS.search(value.type):
-                    yield function.key, value.key, STORE
-                yield function.key, value.key, RETURN
+                yield function.key, value.key, STORE if _POINTERS.search(value.type) else RETURN
 
 
 def apply(module: IrModule, chosen: Sequence[tuple[int, int, str]]) -> IrModule:

@@ -49,6 +49,8 @@ def _stages(arch: str, options: dict[str, Any]) -> dict[str, Any]:
     backend = _backend(target(arch))
     stages: dict[str, Any] = {}
     parsed = backend.parse_options(dict(options))
+    if unknown := next((name for name in options if not hasattr(parsed, name)), ""):
+        raise ValueError(f"{type(parsed).__name__} has no {unknown}")
     try:
         from triton.compiler.compiler import Language
 
