@@ -101,7 +101,8 @@ def not_stated(text: str, run: Run) -> list[str]:
     found = _in_kernel(tree, refused)
     code = HostCode(tree)
     types, unknown = StatedTypes(tree, code), []
-    statements = {each: list(launches_of(each, refused.kernel)) for each in code.scope if isinstance(each, SIMPLE)}
+    simple = [each for each in code.scope if isinstance(each, SIMPLE)]
+    statements = {each: list(launches_of(each, refused.kernel, code)) for each in simple}
     for name in found[2] if found is not None else ():
         values = [
             (value, code.scope[statement])
@@ -132,7 +133,8 @@ def passed_numbers(run: Run) -> dict[str, int]:
 def computed(text: str, kernel: str, wanted: Collection[str], launched: bool = True) -> bool:
     """Whether the host computes any of these constants or options of a kernel. `launched`: see HostCode."""
     tree = ast.parse(text)
-    values = [value for call in launches_of(tree, kernel) for value in passed(tree, call, kernel, wanted)]
+    code = HostCode(tree)
+    values = [value for call in launches_of(tree, kernel, code) for value in passed(tree, call, kernel, wanted)]
     found = slice_of(tree, kernel, wanted, launched=launched)
     return bool(values) and any(is_computed(part) for part in (*found.statements, *values))
 
