@@ -35,6 +35,8 @@ GOES_ON = "comparison of draws that go on"
 KINDS = "comparison also by "
 """In `wants`, before what the recording is to know beside what the kernel makes of values of ours: `PART`, `PROBE`, or
 both. In the second the kernel may fault."""
+UNWRITTEN = "comparison with memory that nobody wrote"
+"""In `wants`: whether the host gets what comes of such memory, see `unwritten`. Where no recording is asked for, too."""
 BLAME = "comparison of who is to blame"
 """In `wants`: what torch did is kept, and done again in float64; see `tape`."""
 UNSTEADY = "comparison without "
@@ -79,13 +81,18 @@ class CheckObserver:
         self.log = log
         self.launches: Dict[int, WatchedLaunch] = {}
         """The last ones, by number."""
+        self.unwritten = ""
+        """By which operation the host got what comes of memory that nobody wrote; empty: it did not."""
         self._seen: Optional[Record] = None
         self._checking = False
         """Whether NumPy is at work on what was told already."""
         self._asserting = False
         """Whether torch.testing is at work."""
         self._patches = Patches()
-        random.seed(SEED)
+        self._seeds = bool(save or against or apart is not None)
+        """Whether the run is held against another, so that both must draw the same."""
+        if self._seeds:
+            random.seed(SEED)
         if log is not None:
             log.on_writing.append(self._note)
             self._patches.on_undo(lambda: log.on_writing.remove(self._note))
@@ -99,7 +106,9 @@ class CheckObserver:
         provenance, self.provenance = self.provenance, None
         if provenance is None:
             return
-        self.brought_nearer = provenance.brought_nearer
+        self.brought_nearer, self.unwritten = provenance.brought_nearer, provenance.unwritten
+        if not self._seeds:
+            return
         try:
             self._seen = self._told(provenance)
         except Exception as error:  # a device in an error gives nothing back
@@ -157,8 +166,9 @@ class CheckObserver:
         return not provenance.kernels or logged > len(provenance.kernels)
 
     def _torch(self, torch: Any) -> None:
-        torch.manual_seed(SEED)
-        self.provenance = Provenance(torch, self.apart, self.anew)
+        if self._seeds:
+            torch.manual_seed(SEED)
+        self.provenance = Provenance(torch, self.apart, self.anew, self._seeds)
         self.provenance.tape = Tape(torch) if self.blaming else None
         self._mode = self.provenance.mode()
         self._mode.__enter__()
@@ -179,7 +189,8 @@ class CheckObserver:
         return manual_seed
 
     def _numpy(self, numpy: Any) -> None:
-        numpy.random.seed(SEED)
+        if self._seeds:
+            numpy.random.seed(SEED)
         self._patches.on_import("numpy.testing", lambda testing: self._checks(testing, TESTS))
         self._checks(numpy, (*tolerance.NUMPY, "array_equal"))
 
@@ -269,6 +280,8 @@ class CheckObserver:
     def _interpreter(self, module: Any) -> None:
         if self.blaming and hasattr(module, "InterpreterBuilder"):
             self.non_finite.install(module, self._patches.wrap)
+        if self.provenance is not None:
+            self.provenance.blank.install(module, self._patches.wrap)
         if hasattr(module, "GridExecutor"):
             self._patches.wrap(module.GridExecutor, "__call__", self._interpreted)
 
