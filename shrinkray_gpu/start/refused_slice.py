@@ -122,14 +122,6 @@ def passed_types(run: Run) -> dict[str, str]:
     return {each["name"]: each["dtype"].removeprefix("torch.") for each in given if each["kind"] == "tensor"}
 
 
-def passed_numbers(run: Run) -> dict[str, int]:
-    """The whole numbers among the constants of that launch."""
-    launches = run.captured["launches"] if run.captured else []
-    given = launches[-1].get("arguments", []) if launches else []
-    constants = {each["name"]: each["text"] for each in given if each["kind"] == "value" and each.get("constexpr")}
-    return {name: int(text) for name, text in constants.items() if text.isdecimal()}
-
-
 def computed(text: str, kernel: str, wanted: Collection[str], launched: bool = True) -> bool:
     """Whether the host computes any of these constants or options of a kernel. `launched`: see HostCode."""
     tree = ast.parse(text)

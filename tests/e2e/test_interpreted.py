@@ -137,3 +137,15 @@ def test_an_error_whose_numbers_a_kernel_makes_is_its_own_though_zeros_fail_in_t
     assert "sorted" not in repro
     as_it_is, cured = (judged(text, words) for text in (repro, repro.replace("amount, other=0)", "amount, other=-1)")))
     assert as_it_is.faults and cured.answer is Answer.PASSES, (as_it_is, cured)
+
+
+def test_a_host_that_reads_memory_which_nobody_writes_any_more_has_another_fault(tmp_path: Path) -> None:
+    """Nobody sees in the text which kernel is launched here, so none is marked."""
+    launch = "parts_kernel[(1,)]"
+    hidden = PARTS.replace(launch, "globals()['parts_kernel'][(1,)]").replace("print([part", "([part")
+    assert hidden.count("globals()") == 1
+    (tmp_path / "failing.py").write_text(hidden)
+    said = shrink("failing.py", "--oracle", "split_with_sizes expects", *only("statements", "definitions"), cwd=tmp_path)
+    assert said.code == 0 and "hangs on what its kernels compute" not in said.out + said.err
+    repro = (tmp_path / "repro_failing.py").read_text()
+    assert "sorted" not in repro and "globals()" in repro and "tl.store(counts" in repro, repro

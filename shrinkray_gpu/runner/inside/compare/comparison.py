@@ -35,7 +35,7 @@ GOES_ON = "comparison of draws that go on"
 KINDS = "comparison also by "
 """In `wants`, before what the recording is to know beside what the kernel makes of values of ours: `PART`, `PROBE`, or
 both. In the second the kernel may fault."""
-UNWRITTEN = "comparison with memory that nobody wrote"
+UNWRITTEN = "comparison of memory that nobody wrote"
 """In `wants`: whether the host gets what comes of such memory, see `unwritten`. Where no recording is asked for, too."""
 BLAME = "comparison of who is to blame"
 """In `wants`: what torch did is kept, and done again in float64; see `tape`."""
