@@ -22,7 +22,9 @@ from .chance import SEED
 from .inputs import as_sides, given_otherwise
 from .non_finite import NonFiniteWatch
 from .provenance import Provenance
-from .sides import OUTPUT, PART, PROBE, distance, has, made_otherwise, moved, recorded, sides_of, text_of, values_of
+from .sides import (
+    LAUNCH, OUTPUT, PART, PROBE, distance, has, knows, made_otherwise, moved, recorded, sides_of, text_of, values_of,
+)  # fmt: skip
 from .tape import Tape
 from .watched_launch import WatchedLaunch, in_roomy, part_of, quiet, sizes_of, smaller_sizes
 
@@ -148,13 +150,15 @@ class CheckObserver:
             kinds = (OUTPUT, *(each for each in (PART, PROBE) if each in self.kinds))
             outputs = [side for kind in kinds if launch is not None for side in launch.asked_again(provenance, kind)]
             given = as_sides(torch, launch.inputs) if launch is not None else []
-            recorded([*sides, *given, *outputs]).write(self.save)
+            alike = [(LAUNCH, launch.digest(provenance), sides[0][2][:0])] if launch is not None else []
+            recorded([*sides, *given, *outputs, *alike]).write(self.save)
         if self.against:
             theirs = recording.read(self.against)
             found = told["moved"] = moved(torch, sides, theirs)
             if launch is not None:
                 found.update(given_otherwise(torch, launch.inputs, theirs))
-            for kind in (OUTPUT, PART, PROBE):  # the last takes a compilation: for what is else the same
+            alike = launch is not None and knows(theirs, launch.digest(provenance))
+            for kind in () if alike else (OUTPUT, PART, PROBE):  # the last takes a compilation: for what is else the same
                 if has(theirs, kind) and not (set(found) - self.unsteady):
                     outputs = launch.asked_again(provenance, kind) if launch is not None else []
                     found.update(made_otherwise(torch, kind, outputs, theirs))
@@ -299,7 +303,7 @@ class CheckObserver:
                     positional, named = _probing(kernel, constants, args, kwargs, held or {})
                 return original(kernel, *positional, grid=there, warmup=warmup, **named)
 
-            with self._launch(kernel, args, kwargs, again) as launch:
+            with self._launch(kernel, grid, args, kwargs, again) as launch:
                 compiled = again()
                 launch.ran(compiled, {**dict(zip(kernel.arg_names, args)), **kwargs})
                 return compiled
@@ -321,7 +325,7 @@ class CheckObserver:
                 finally:
                     executor.grid = grid
 
-            with self._launch(executor, args, kwargs, again) as launch:
+            with self._launch(executor, executor.grid, args, kwargs, again) as launch:
                 return again()
 
         return call
@@ -329,9 +333,11 @@ class CheckObserver:
     def _note(self, tensors: List[Any]) -> None:
         self.wrote += tensors
 
-    def _launch(self, kernel: Any, args: Sequence[Any], named: Record, again: Callable[..., Any]) -> WatchedLaunch:
+    def _launch(
+        self, kernel: Any, grid: Any, args: Sequence[Any], named: Record, again: Callable[..., Any]
+    ) -> WatchedLaunch:
         given = [*zip(kernel.arg_names, args), *named.items()]
-        return WatchedLaunch(self, getattr(kernel.fn, "__name__", str(kernel.fn)), given, again)
+        return WatchedLaunch(self, (kernel.fn, grid), given, again)
 
 
 _NOTHING: Record = {
