@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Protocol, TypeAlias
 
 Scope: TypeAlias = ast.FunctionDef | None
@@ -25,12 +25,12 @@ _INTO = frozenset({"append", "appendleft", "add", "extend", "insert", "update", 
 """Methods that put their arguments into a container."""
 
 
-class Code(Protocol):
+class NamesAndCalls(Protocol):
     """Of `host_code.HostCode`, what this needs."""
 
-    scope: Mapping[ast.stmt, Scope]
-    functions: Mapping[str, list[ast.FunctionDef]]
-    kernels: Mapping[str, ast.FunctionDef]
+    scope: dict[ast.stmt, Scope]
+    functions: dict[str, list[ast.FunctionDef]]
+    kernels: dict[str, ast.FunctionDef]
     calls: list[tuple[ast.stmt, ast.Call]]
 
     def taken(self, function: ast.FunctionDef) -> list[str]: ...
@@ -42,7 +42,7 @@ class Code(Protocol):
 class HeldFunctions:
     """Of one program."""
 
-    def __init__(self, code: Code) -> None:
+    def __init__(self, code: NamesAndCalls) -> None:
         self._code = code
         self._held: dict[Key, set[str]] = defaultdict(set)
         flows = [flow for statement in code.scope for flow in self._flows(statement)]
@@ -133,9 +133,9 @@ class HeldFunctions:
         elif isinstance(statement, ast.With):
             pairs = [(each.optional_vars, each.context_expr) for each in statement.items if each.optional_vars]
         elif isinstance(statement, ast.FunctionDef):
-            given = [*statement.args.posonlyargs, *statement.args.args]
-            told = [*zip(reversed(given), reversed(statement.args.defaults))]
-            told += [(each, value) for each, value in zip(statement.args.kwonlyargs, statement.args.kw_defaults) if value]
+            head = statement.args
+            told = [*zip(reversed([*head.posonlyargs, *head.args]), reversed(head.defaults))]
+            told += [(each, value) for each, value in zip(head.kwonlyargs, head.kw_defaults) if value]
             yield from (((statement, each.arg), value, scope) for each, value in told)
         if isinstance(statement, ast.Return) and statement.value is not None and scope is not None:
             yield (_RESULT, scope.name), statement.value, scope

@@ -10,12 +10,10 @@ from collections import defaultdict
 from collections.abc import Collection, Sequence
 from typing import NamedTuple, TypeAlias
 
+from shrinkray_gpu.start.held_functions import ATTRIBUTE, Key, Scope
 from shrinkray_gpu.start.host_code import (
-    ATTRIBUTE,
     CALLED,
     HostCode,
-    Key,
-    Scope,
     by_name,
     is_anyones,
     names,

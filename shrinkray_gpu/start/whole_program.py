@@ -30,7 +30,6 @@ from shrinkray_gpu.start.refused_slice import (
     made_constants,
     not_stated,
     passed_types,
-    refusal,
     with_refused_kept,
 )
 from shrinkray_gpu.start.results_slice import with_inputs_kept, with_results_kept

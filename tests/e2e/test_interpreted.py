@@ -145,7 +145,8 @@ def test_a_host_that_reads_memory_which_nobody_writes_any_more_has_another_fault
     hidden = PARTS.replace(launch, "globals()['parts_kernel'][(1,)]").replace("print([part", "([part")
     assert hidden.count("globals()") == 1
     (tmp_path / "failing.py").write_text(hidden)
-    said = shrink("failing.py", "--oracle", "split_with_sizes expects", *only("statements", "definitions"), cwd=tmp_path)
+    words = "split_with_sizes expects"
+    said = shrink("failing.py", "--oracle", words, *only("statements", "definitions"), cwd=tmp_path)
     assert said.code == 0 and "hangs on what its kernels compute" not in said.out + said.err
     repro = (tmp_path / "repro_failing.py").read_text()
     assert "sorted" not in repro and "globals()" in repro and "tl.store(counts" in repro, repro

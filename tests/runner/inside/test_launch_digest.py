@@ -8,8 +8,10 @@ from typing import Any
 
 import pytest
 
-torch = pytest.importorskip("torch")
+pytest.importorskip("torch")
 pytest.importorskip("triton")
+
+import torch
 
 from shrinkray_gpu.runner.inside.compare.comparison import AGAINST, KINDS, SAVE
 from shrinkray_gpu.runner.inside.compare.launch_digest import digest
@@ -61,13 +63,17 @@ def test_what_the_kernel_hangs_on_makes_another(other: dict[str, Any]) -> None:
 
 
 def test_whole_numbers_are_what_they_are() -> None:
-    one, other = (digest(torch, of, (1,), [("x", each)], lambda _: "") for each in (torch.arange(4), torch.ones(4).int()))
+    numbers = (torch.arange(4), torch.ones(4, dtype=torch.int64))
+    one, other = (digest(torch, of, (1,), [("x", each)], lambda _: "") for each in numbers)
     assert one != other
 
 
 @pytest.mark.parametrize(
     ("old", "new", "asked"),
-    [("x = torch.randn(12)", "y = 3\nx = torch.randn(12)", 0), ("mask=at < n) * 2", "mask=at < n) + tl.load(x + at, mask=at < n)", 3)],
+    [
+        ("x = torch.randn(12)", "y = 3\nx = torch.randn(12)", 0),
+        ("mask=at < n) * 2", "mask=at < n) + tl.load(x + at, mask=at < n)", 3),
+    ],
     ids=["the host", "the kernel"],
 )
 def test_a_kernel_that_is_known_is_not_asked_again(tmp_path: Path, old: str, new: str, asked: int) -> None:

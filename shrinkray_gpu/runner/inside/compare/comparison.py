@@ -23,8 +23,20 @@ from .inputs import as_sides, given_otherwise
 from .non_finite import NonFiniteWatch
 from .provenance import Provenance
 from .sides import (
-    LAUNCH, OUTPUT, PART, PROBE, distance, has, knows, made_otherwise, moved, recorded, sides_of, text_of, values_of,
-)  # fmt: skip
+    LAUNCH,
+    OUTPUT,
+    PART,
+    PROBE,
+    distance,
+    has,
+    knows,
+    made_otherwise,
+    moved,
+    recorded,
+    sides_of,
+    text_of,
+    values_of,
+)
 from .tape import Tape
 from .watched_launch import WatchedLaunch, in_roomy, part_of, quiet, sizes_of, smaller_sizes
 
@@ -38,7 +50,7 @@ KINDS = "comparison also by "
 """In `wants`, before what the recording is to know beside what the kernel makes of values of ours: `PART`, `PROBE`, or
 both. In the second the kernel may fault."""
 UNWRITTEN = "comparison of memory that nobody wrote"
-"""In `wants`: whether the host gets what comes of such memory, see `unwritten`. Where no recording is asked for, too."""
+"""In `wants`: whether the host gets what comes of such memory, see `unwritten`. It takes no recording."""
 BLAME = "comparison of who is to blame"
 """In `wants`: what torch did is kept, and done again in float64; see `tape`."""
 UNSTEADY = "comparison without "
@@ -157,8 +169,9 @@ class CheckObserver:
             found = told["moved"] = moved(torch, sides, theirs)
             if launch is not None:
                 found.update(given_otherwise(torch, launch.inputs, theirs))
-            alike = launch is not None and knows(theirs, launch.digest(provenance))
-            for kind in () if alike else (OUTPUT, PART, PROBE):  # the last takes a compilation: for what is else the same
+            is_known = launch is not None and knows(theirs, launch.digest(provenance))
+            # The last takes a compilation: for what is else the same.
+            for kind in () if is_known else (OUTPUT, PART, PROBE):
                 if has(theirs, kind) and not (set(found) - self.unsteady):
                     outputs = launch.asked_again(provenance, kind) if launch is not None else []
                     found.update(made_otherwise(torch, kind, outputs, theirs))

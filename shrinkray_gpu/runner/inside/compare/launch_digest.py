@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from types import CodeType, FunctionType, ModuleType
-from typing import Any, Callable, Iterator, Sequence, Set, Tuple
+from typing import Any, Callable, Dict, Iterator, Sequence, Set, Tuple
 
 from .sides import SAMPLE, sample
 
@@ -19,13 +19,13 @@ def digest(torch: Any, function: Any, grid: Any, given: Given, sources: Callable
     """Of a launch of this function of Python's. `given`: its arguments by name. `sources`: what the values of a tensor
     come from."""
     words = [*_function(function, set()), *(_function(grid, set()) if callable(grid) else [repr(grid)])]
-    storages: dict[int, int] = {}
+    storages: Dict[int, int] = {}
     for name, value in given:
         words += [name, *_argument(torch, value, sources, storages)]
     return hashlib.sha256("\n".join(words).encode()).hexdigest()
 
 
-def _argument(torch: Any, value: Any, sources: Callable[[Any], str], storages: dict[int, int]) -> Iterator[str]:
+def _argument(torch: Any, value: Any, sources: Callable[[Any], str], storages: Dict[int, int]) -> Iterator[str]:
     if isinstance(value, (tuple, list)):
         for each in value:
             yield from _argument(torch, each, sources, storages)
@@ -53,7 +53,7 @@ def _function(function: Any, seen: Set[int]) -> Iterator[str]:
         yield repr(function)
         return
     yield repr((function.__defaults__, function.__kwdefaults__))
-    named = set()
+    named: Set[str] = set()
     for code in _codes(function.__code__):
         yield repr((code.co_code, code.co_names, code.co_varnames, [c for c in code.co_consts if not _is_code(c)]))
         named.update(code.co_names)
@@ -67,7 +67,7 @@ def _function(function: Any, seen: Set[int]) -> Iterator[str]:
             yield from _function(value, seen)
         else:
             # The interpreter puts an object of its own into the module of each kernel.
-            of_triton = type(value).__module__.startswith("triton.") and type(value).__repr__ is object.__repr__
+            of_triton = type(value).__module__.startswith("triton.") and " object at 0x" in repr(value)
             yield type(value).__qualname__ if of_triton else repr(value)
 
 

@@ -7,8 +7,7 @@ see `Provenance`; what only moves it holds the pattern still. So a part of a ten
 
 from __future__ import annotations
 
-import sys
-from typing import Any, Callable, Dict, Iterator, List, Tuple
+from typing import Any, Callable, Dict, Iterator, List
 
 PATTERN = 0xFFB7
 """In each two bytes."""
