@@ -12,6 +12,7 @@ from shrinkray_gpu.calibration.original import cold_plan
 from shrinkray_gpu.calibration.plan import Plan
 from shrinkray_gpu.calibration.rate import with_rate
 from shrinkray_gpu.calibration.worker_lanes import LaneSet, open_lanes
+from shrinkray_gpu.calibration.written import with_written
 from shrinkray_gpu.oracle import Oracle
 from shrinkray_gpu.runner.lanes import Setup
 from shrinkray_gpu.runner.pool import Script
@@ -46,6 +47,8 @@ def make(
             lanes = lanes.fitting(given)
         plan, colds = cold_plan(source, lanes, oracle, timeout=limits.timeout, seen=seen, bound=bound)
         plan = with_comparison(plan, source, lanes, candidates=candidates)
+        if candidates:
+            plan = with_written(plan, source)
         if only_cold:
             return with_rate(plan, source)
         own = given.needs.seconds if given else None

@@ -10,7 +10,7 @@ import dataclasses
 from dataclasses import dataclass
 
 from shrinkray_gpu.errors import UsageError
-from shrinkray_gpu.runner.inside.compare.comparison import AGAINST, GOES_ON, UNSTEADY
+from shrinkray_gpu.runner.inside.compare.comparison import AGAINST, GOES_ON, UNSTEADY, UNWRITTEN
 from shrinkray_gpu.runner.inside.launches.launch_log import INTERPRETED
 from shrinkray_gpu.runner.inside.static.rules import ASKED, RULES
 from shrinkray_gpu.runner.knob_settings import KnobSetting
@@ -52,6 +52,8 @@ class Needs:
     """The recording of the check that the original fails: what candidates check is held against it."""
     unsteady: tuple[str, ...] = ()
     """What of that differs between two runs of the original, see `ComparisonCheck`."""
+    written: bool = False
+    """Whether runs must tell what the host gets of memory that nobody wrote, since the original gets nothing of it."""
     draws_go_on: bool = False
     """Whether cases that the original checks one after another must draw other numbers than those before them."""
     asserts: bool = False
@@ -72,6 +74,7 @@ class Needs:
         """What the worker must deliver beside the everyday facts."""
         named = [*(BUILD + pattern for pattern in self.builds), *(ASKED + rule for rule in self.rules)]
         named += [AGAINST + self.compared] * bool(self.compared) + [GOES_ON] * self.draws_go_on
+        named += [UNWRITTEN] * self.written
         named += [UNSTEADY + " ".join(self.unsteady)] * bool(self.unsteady)
         return tuple(sorted({*self.stages, *named, *[INTERPRETED] * self.interpreted}))
 
@@ -114,6 +117,7 @@ class Needs:
             checked=self.checked or other.checked,
             compared=self.compared or other.compared,
             unsteady=self.unsteady or other.unsteady,
+            written=self.written or other.written,
             draws_go_on=self.draws_go_on or other.draws_go_on,
             asserts=self.asserts or other.asserts,
         )

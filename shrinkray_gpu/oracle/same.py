@@ -19,6 +19,7 @@ from shrinkray_gpu.oracle.verdict import Verdict, lacks, unclear
 from shrinkray_gpu.oracle.words import weakness
 from shrinkray_gpu.runner.run import Run
 
+UNWRITTEN = "another cause: the host gets (%s) what comes of memory that nobody wrote, as nowhere in the original"
 _CASTS = {
     "int_to_ptr": "a number is taken as a pointer",
     "ptr_to_int": "a pointer is taken as a number",
@@ -62,6 +63,8 @@ class SameFaultOracle(Oracle):
             return dataclasses.replace(lacks(f"another fault: {slip}"), other=seen)
         if drift := self._drift(run):
             return dataclasses.replace(lacks(f"another cause: {drift}"), other=seen)
+        if self.needs.written and run.unwritten:
+            return dataclasses.replace(lacks(UNWRITTEN % run.unwritten), other=seen)
         if self.comparison is not None:
             if moved := self.comparison.difference(run):
                 return dataclasses.replace(lacks(f"another check: {moved}"), other=seen)
@@ -122,6 +125,11 @@ class SameFaultOracle(Oracle):
             self.needs, compared=check.recording, unsteady=tuple(sorted(check.unsteady)), draws_go_on=draws_go_on
         )
         return self._with(comparison=check, needs=needs, warning="")
+
+    def guarding_memory(self) -> SameFaultOracle:
+        """The same oracle, for which a candidate has another fault whose host gets what comes of memory that nobody
+        wrote."""
+        return self._with(needs=dataclasses.replace(self.needs, written=True))
 
     def keeping(self, causes: LaunchCauses) -> SameFaultOracle:
         """The same oracle, which holds each candidate against these causes, whatever the user asked about: their

@@ -203,6 +203,9 @@ class Run:
     """Where `Script.elsewhere` asks for it: what the other compiler made of the same program; None: nobody asked it."""
     elsewhere_trouble: str = ""
     """Why that says nothing (its run was stopped, or could not be made); else empty."""
+    unwritten: str = ""
+    """The operation by which the host got what comes of memory that nobody wrote, where that was asked for; empty: it
+    did not."""
     comparison: Comparison | None = None
     """Where it was asked for: the check that fails."""
     hanging: str = ""
@@ -262,6 +265,7 @@ class Report(TypedDict):
     differences: list[Difference]
     incomparable: str
     comparison: Comparison | None
+    unwritten: str
     writes: list[str]
     peak: int
     gpus: int

@@ -29,10 +29,11 @@ def arguments_named(text: str, kernel: str, wanted: Collection[str], *, grid: bo
     """The text, where each of these arguments has a line of its own before the launch: one that is computed there, and
     what no assignment of one variable makes. `grid`: so has the grid."""
     tree = ast.parse(text)
-    made = [each.targets for each in HostCode(tree).scope if isinstance(each, ast.Assign)]
+    code = HostCode(tree)
+    made = [each.targets for each in code.scope if isinstance(each, ast.Assign)]
     assigned = {each[0].id for each in made if len(each) == 1 and isinstance(each[0], ast.Name)}
     for statement in (node for node in ast.walk(tree) if isinstance(node, SIMPLE)):
-        calls = list(launches_of(statement, kernel))
+        calls = list(launches_of(statement, kernel, code))
         grids = [call.func.slice for call in calls if grid and isinstance(call.func, ast.Subscript)]
         inner = {part for each in ast.walk(statement) if isinstance(each, _INNER) for part in ast.walk(each)}
         for value in (*(value for call in calls for value in passed(tree, call, kernel, wanted)), *grids):
@@ -63,10 +64,10 @@ def slice_of(
     """What these arguments of a kernel hang on in all its launches, and what the grid does if asked; everything where
     no launch is seen, or not what it hangs on. `launched`: see HostCode. `first`, `chosen`: see Slicer.behind."""
     statements = (node for node in ast.walk(tree) if isinstance(node, SIMPLE))
-    launches = {statement: call for statement in statements for call in launches_of(statement, kernel)}
-    values = [value for call in launches.values() for value in passed(tree, call, kernel, wanted)]
-    values += [call.func for call in launches.values() if grid]
     code = HostCode(tree, launched=launched)
+    launches = {statement: call for statement in statements for call in launches_of(statement, kernel, code)}
+    values = [value for call in launches.values() for value in passed(tree, call, kernel, wanted)]
+    values += [call.func for call in launches.values() if grid or kernel not in names(call.func)]
     found = Slicer(code).behind(list(launches), values, first=first, chosen=chosen)
     return found if launches and not found.is_open else everything(code)
 
@@ -95,15 +96,19 @@ def with_kernels(tree: ast.Module, found: Slice, kernel: str) -> Slice:
     )
 
 
-def _launching(tree: ast.AST, kernel: str) -> Iterator[ast.Expr]:
-    return (each for each in ast.walk(tree) if isinstance(each, ast.Expr) and any(launches_of(each, kernel)))
+def _launching(tree: ast.Module, kernel: str) -> Iterator[ast.Expr]:
+    code = HostCode(tree)
+    return (each for each in ast.walk(tree) if isinstance(each, ast.Expr) and any(launches_of(each, kernel, code)))
 
 
-def launches_of(tree: ast.AST, kernel: str) -> Iterator[ast.Call]:
-    """Where the kernel is launched, or compiled: by `kernel.warmup(...)`, or by what `triton.compile` gets."""
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Call) and any(kernel in list(names(each)) for each in _launched(node)):
-            yield node
+def launches_of(node: ast.AST, kernel: str, code: HostCode) -> Iterator[ast.Call]:
+    """Where in a statement, or a program, the kernel is launched, by its name or by way of a variable; or compiled: by
+    `kernel.warmup(...)`, or by what `triton.compile` gets."""
+    for each in ast.walk(node):
+        if isinstance(each, ast.Call):
+            by_name = any(kernel in list(names(launched)) for launched in _launched(each))
+            if by_name or kernel in code.launched_by_variable(each):
+                yield each
 
 
 def _launched(call: ast.Call) -> Iterator[ast.expr]:
@@ -128,9 +133,14 @@ def passed(tree: ast.Module, call: ast.Call, kernel: str, wanted: Collection[str
         return
     found = function(tree, kernel)
     taken = [*parameters(found), *OPTIONS] if found is not None else []
-    yield from (value for name, value in by_name(call, taken) if name in wanted)
-    if wanted:
+    if not isinstance(call.func, ast.Subscript) and kernel not in names(call.func):  # `partial` may have filled some
+        yield from (value for value in (*call.args, *(each.value for each in call.keywords)) if wanted)
+        return
+    filled = [(name, value) for name, value in by_name(call, taken) if name in wanted]
+    yield from (value for _, value in filled)
+    if len(filled) < len(set(wanted)):
         yield from (each.value for each in call.args if isinstance(each, ast.Starred))
+        yield from (each.value for each in call.keywords if each.arg is None)
 
 
 def marked(text: str, found: Slice, mark: str = MARK) -> str:

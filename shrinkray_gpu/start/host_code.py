@@ -9,18 +9,13 @@ from __future__ import annotations
 import ast
 import collections
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
-from typing import TypeAlias, TypeGuard, TypeVar
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from typing import TypeGuard, TypeVar
 
+from shrinkray_gpu.start.held_functions import ATTRIBUTE, HeldFunctions, Key, Scope
 from shrinkray_gpu.start.never_called import never_called
 
 _Node = TypeVar("_Node", bound=ast.AST)
-Scope: TypeAlias = ast.FunctionDef | None
-"""The function that a statement stands in; None for the module."""
-Key: TypeAlias = tuple[Scope | str, str]
-"""A name of a scope; an attribute, whosever it is, is of ATTRIBUTE."""
-
-ATTRIBUTE = "."
 CALLED = ("__call__", "forward")
 """What runs where an object is called."""
 _BY_NAME = frozenset({*CALLED, "__init__", "__new__", "__post_init__", "__repr__", "__str__", "__format__", "__del__"})
@@ -73,9 +68,10 @@ class HostCode:
         self._outer: dict[Scope, Scope] = {}
         self._class: dict[Scope, ast.ClassDef] = {}
         self._siblings: dict[ast.stmt, list[ast.AnnAssign]] = {}
-        self._kernels: dict[str, ast.FunctionDef] = {}
+        self.kernels: dict[str, ast.FunctionDef] = {}
         self._classes: dict[str, ast.ClassDef] = {}
         self._known: dict[ast.Call, list[ast.FunctionDef]] = {}
+        self._indirect: set[ast.Call] = set()
         self._dead = never_called(tree)
         self._survey(tree.body, None, None, ())
         for statement, scope in self.scope.items():
@@ -84,16 +80,20 @@ class HostCode:
         self.special = [name for name in methods if name not in _BY_NAME]
         """What runs where none of its name is called: `__len__` for `len(x)` and `if x`, `__getitem__` for `x[i]`."""
         self._defined = {name for _, name in self.definitions}
+        self._scope_of = {call: self.scope[statement] for statement, call in self.calls}
+        self.held = HeldFunctions(self)
         for statement, scope in self.scope.items() if not device else ():
             if isinstance(statement, ast.Expr) and isinstance(call := statement.value, ast.Call):
-                self._define(statement, list(self._changed(call)), scope)
+                self._define(statement, list(self._changed(call, scope)), scope)
+                for bound, there in list(self._bound_before(call, scope)):
+                    self._define(statement, bound, there)
 
     def _survey(
         self, body: Iterable[ast.AST], scope: Scope, owner: ast.ClassDef | None, above: tuple[ast.stmt, ...]
     ) -> None:
         for node in body:
             if is_kernel(node) and not self._device:
-                self._kernels[node.name] = node
+                self.kernels[node.name] = node
                 continue
             if node in self._dead:
                 continue
@@ -134,23 +134,40 @@ class HostCode:
             for key in self.bound(target, scope):
                 self.definitions[key].append(statement)
 
-    def _changed(self, call: ast.Call) -> Iterator[ast.expr]:
+    def _changed(self, call: ast.Call, scope: Scope) -> Iterator[ast.expr]:
         """What a call may give another content: of a function of the program, what that changes of its arguments."""
-        launched = next((self._kernels[each] for each in names(call.func) if each in self._kernels), None)
+        launched = next((self.kernels[each] for each in names(call.func) if each in self.kernels), None)
         if launched is not None:
             changed = _written(launched) if self._launched else ()
             for name, value in by_name(call, parameters(launched)):
                 if name in changed:
                     yield value
             return
+        if self.launches(call, scope) and not self._launched:
+            return
         for function in self.callees(call):
-            for name, value in by_name(call, self.taken(function)):
+            for name, value in self.filled(call, function):
                 if (function, name) in self.definitions:
                     yield value
-        if (not self.callees(call) or is_anyones(call)) and _HARMLESS.isdisjoint(names(call.func)):
+        unseen = not self.callees(call) or isinstance(call.func, ast.Subscript)
+        if (unseen or is_anyones(call)) and _HARMLESS.isdisjoint(names(call.func)):
             yield from (*call.args, *(each.value for each in call.keywords))
             if isinstance(call.func, ast.Attribute):
                 yield call.func.value
+
+    def _bound_before(self, call: ast.Call, scope: Scope) -> Iterator[tuple[list[ast.expr], Scope]]:
+        """What the function that a variable holds was given before: by `partial`, or as a lambda knows it."""
+        if not self.is_by_variable(call, scope):
+            return
+        for key in self.bound(call.func, scope):
+            for statement in self.definitions.get(key, ()):
+                there = self.scope[statement]
+                for each in within(statement, ast.Call):
+                    given = [*each.args, *(named.value for named in each.keywords)]
+                    if any(self.held.of(value, there) for value in given):
+                        yield given, there
+                for made in within(statement, ast.Lambda):
+                    yield [each for each in ast.walk(made.body) if isinstance(each, ast.Name)], there
 
     def taken(self, function: ast.FunctionDef) -> list[str]:
         """The parameters that a call fills in order: of a method, those behind the object's."""
@@ -163,7 +180,7 @@ class HostCode:
     def given(self, call: ast.Call, function: ast.FunctionDef) -> Iterator[tuple[str, ast.expr]]:
         """The parameters of a function that a call fills; all, where something is unpacked."""
         taken = self.taken(function)
-        unpacked = any(isinstance(each, ast.Starred) for each in call.args) or any(
+        unpacked = self.is_indirect(call) or any(isinstance(each, ast.Starred) for each in call.args) or any(
             not each.arg for each in call.keywords
         )
         yield from ((name, call) for name in parameters(function)) if unpacked else by_name(call, taken)
@@ -194,6 +211,36 @@ class HostCode:
             scope = self._outer[scope]
         return (scope, name)
 
+    def filled(self, call: ast.Call, function: ast.FunctionDef) -> Iterator[tuple[str, ast.expr]]:
+        """A call's arguments, each with the parameter of this function that it fills, or may: nobody knows what fills
+        which where the function is called by way of a variable."""
+        if not self.is_indirect(call):
+            return by_name(call, self.taken(function))
+        given = [*call.args, *(each.value for each in call.keywords)]
+        return ((name, value) for name in parameters(function) for value in given)
+
+    def is_indirect(self, call: ast.Call) -> bool:
+        """Whether it calls functions of the program by way of a variable."""
+        self.callees(call)
+        return call in self._indirect
+
+    def launches(self, call: ast.Call, scope: Scope) -> Collection[str]:
+        """The kernels that a call may launch by way of a variable; none where it calls a host function so."""
+        if not self.kernels.keys().isdisjoint(names(call.func)):
+            return ()
+        held = self.held.of(call.func, scope)
+        return held if held and self.kernels.keys() >= set(held) else ()
+
+    def launched_by_variable(self, call: ast.Call) -> Collection[str]:
+        """The kernels that a call of the host may launch by way of a variable."""
+        return self.launches(call, self._scope_of[call]) if call in self._scope_of else ()
+
+    def is_by_variable(self, call: ast.Call, scope: Scope) -> bool:
+        return self.is_indirect(call) or bool(self.launches(call, scope))
+
+    def is_method(self, function: ast.FunctionDef) -> bool:
+        return function in self._class
+
     def callees(self, call: ast.Call) -> list[ast.FunctionDef]:
         """The program's functions that a call may run."""
         if call not in self._known:
@@ -204,12 +251,17 @@ class HostCode:
         if made := self._made(call):
             made_by = [self._classes[name] for name in made]
             return [each for each in self.functions["__init__"] if self._class.get(each) in made_by]
-        if not self._kernels.keys().isdisjoint(names(call.func)):
+        scope = self._scope_of.get(call)
+        if not self.kernels.keys().isdisjoint(names(call.func)) or self.launches(call, scope):
             return []
         plain = isinstance(call.func, (ast.Name, ast.Attribute))
         name = next(names(call.func), "") if plain else ""
         if name in self.functions:
             return self.functions[name]
+        held = [each for each in self.held.of(call.func, scope) if each in self.functions]
+        if held:
+            self._indirect.add(call)
+            return [function for each in held for function in self.functions[each]]
         if plain and name not in self._defined:
             return []
         return [each for called in CALLED for each in self.functions[called]]

@@ -101,7 +101,8 @@ def not_stated(text: str, run: Run) -> list[str]:
     found = _in_kernel(tree, refused)
     code = HostCode(tree)
     types, unknown = StatedTypes(tree, code), []
-    statements = {each: list(launches_of(each, refused.kernel)) for each in code.scope if isinstance(each, SIMPLE)}
+    simple = [each for each in code.scope if isinstance(each, SIMPLE)]
+    statements = {each: list(launches_of(each, refused.kernel, code)) for each in simple}
     for name in found[2] if found is not None else ():
         values = [
             (value, code.scope[statement])
@@ -121,18 +122,11 @@ def passed_types(run: Run) -> dict[str, str]:
     return {each["name"]: each["dtype"].removeprefix("torch.") for each in given if each["kind"] == "tensor"}
 
 
-def passed_numbers(run: Run) -> dict[str, int]:
-    """The whole numbers among the constants of that launch."""
-    launches = run.captured["launches"] if run.captured else []
-    given = launches[-1].get("arguments", []) if launches else []
-    constants = {each["name"]: each["text"] for each in given if each["kind"] == "value" and each.get("constexpr")}
-    return {name: int(text) for name, text in constants.items() if text.isdecimal()}
-
-
 def computed(text: str, kernel: str, wanted: Collection[str], launched: bool = True) -> bool:
     """Whether the host computes any of these constants or options of a kernel. `launched`: see HostCode."""
     tree = ast.parse(text)
-    values = [value for call in launches_of(tree, kernel) for value in passed(tree, call, kernel, wanted)]
+    code = HostCode(tree)
+    values = [value for call in launches_of(tree, kernel, code) for value in passed(tree, call, kernel, wanted)]
     found = slice_of(tree, kernel, wanted, launched=launched)
     return bool(values) and any(is_computed(part) for part in (*found.statements, *values))
 

@@ -10,12 +10,10 @@ from collections import defaultdict
 from collections.abc import Collection, Sequence
 from typing import NamedTuple, TypeAlias
 
+from shrinkray_gpu.start.held_functions import ATTRIBUTE, Key, Scope
 from shrinkray_gpu.start.host_code import (
-    ATTRIBUTE,
     CALLED,
     HostCode,
-    Key,
-    Scope,
     by_name,
     is_anyones,
     names,
@@ -212,14 +210,17 @@ class Slicer:
 
     def _run(self, call: ast.Call, scope: Scope) -> None:
         """What a call does is needed, not what it returns."""
-        if isinstance(call.func, ast.Subscript):  # a launch: its grid decides what is done
-            self._use(call.func, scope)
+        if isinstance(call.func, ast.Subscript) or self._code.is_by_variable(call, scope):
+            self._use(call.func, scope)  # of a launch the grid, and which kernel it is, decide what is done
         elif not isinstance(call.func, ast.Name):
             self._use(getattr(call.func, "value", call.func), scope)
         self._pass(call, scope)
         for function in self._code.callees(call):
-            for name, value in by_name(call, self._code.taken(function)):
+            for name, value in self._code.filled(call, function):
                 if any(key in self._needed for key in self._code.bound(value, scope)):
+                    self._need((function, name))
+            for name in parameters(function) if self._code.is_indirect(call) else ():
+                if (function, name) in self._code.definitions:  # `partial` may have given it what is needed
                     self._need((function, name))
 
     def _use(self, node: ast.AST, scope: Scope) -> None:
@@ -247,12 +248,13 @@ class Slicer:
     def _pass(self, call: ast.Call, scope: Scope) -> None:
         """Of the arguments, those that functions of the program need; of any other function all."""
         code = self._code
-        takers: list[tuple[Scope | str, list[str]]] = [(each, code.taken(each)) for each in code.callees(call)]
-        takers += [(ATTRIBUTE, fields) for fields in code.fields(call)]
         keys: dict[ast.expr, list[Key]] = defaultdict(list)
-        for owner, taken in takers:
-            for name, value in by_name(call, taken):
-                keys[value].append((owner, name))
+        for function in code.callees(call):
+            for name, value in code.filled(call, function):
+                keys[value].append((function, name))
+        for fields in code.fields(call):
+            for name, value in by_name(call, fields):
+                keys[value].append((ATTRIBUTE, name))
         for value in (*call.args, *(each.value for each in call.keywords)):
             if not keys[value] or is_anyones(call) or not self._needed.isdisjoint(keys[value]):
                 self._use(value, scope)

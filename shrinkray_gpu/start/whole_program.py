@@ -13,8 +13,8 @@ from shrinkray_gpu.oracle import Fault, Oracle
 from shrinkray_gpu.oracle.cause_check import LaunchCauses, faulting_launch
 from shrinkray_gpu.oracle.same import SameFaultOracle
 from shrinkray_gpu.oracle.words import weakness
-from shrinkray_gpu.runner.inside.knobs.arguments import OTHER_CONSTANT, OTHER_TYPE, USUAL_CONSTANT, USUAL_TYPE
-from shrinkray_gpu.runner.knob_settings import parse_setting
+from shrinkray_gpu.runner.inside.knobs.arguments import OTHER_NUMBERS, OTHER_TYPE, USUAL_TYPE
+from shrinkray_gpu.runner.knob_settings import KnobSetting, parse_setting
 from shrinkray_gpu.runner.pool import Pool
 from shrinkray_gpu.runner.run import Run
 from shrinkray_gpu.same_fault.controls import RESULTS
@@ -29,9 +29,7 @@ from shrinkray_gpu.start.refused_slice import (
     is_of_child,
     made_constants,
     not_stated,
-    passed_numbers,
     passed_types,
-    refusal,
     with_refused_kept,
 )
 from shrinkray_gpu.start.results_slice import with_inputs_kept, with_results_kept
@@ -154,19 +152,17 @@ class WholeProgram:
 
     def _refused_for_number(self, text: str, oracle: Oracle, run: Run) -> list[str]:
         """The kernel's constants that the refusal hangs on, where the host computes one of them: with another number
-        the kernel is not refused, or in other words. Nobody knows that of what is no number."""
-        wanted, numbers = made_constants(text, run), passed_numbers(run)
+        the kernel is not refused, or in other words; so where two of them must agree. Nobody knows that of what is no
+        number."""
+        wanted = made_constants(text, run)
         if wanted and (other := with_other_sizes(run)) is not None:
             return [] if self.runs.shows(oracle, self.given.alone.cold().cold(other)) else wanted
-        for name in wanted:
-            number = numbers.get(name, 0)
-            knob = USUAL_CONSTANT if number & (number - 1) else OTHER_CONSTANT
-            turned = self.given.cold().cold(text, way=parse_setting(f"{knob}={name}"))
-            known = not (turned.trouble or turned.timed_out) and turned.turned.get(knob)
-            was, now = refusal(run), refusal(turned)
-            if not known or was is None or now is None or was.said != now.said or not oracle.judge(turned).faults:
-                return wanted
-        return []
+        if not wanted:
+            return []
+        way = KnobSetting(OTHER_NUMBERS, knobs={OTHER_NUMBERS: ",".join(wanted)})
+        turned = self.given.cold().cold(text, way=way)
+        is_known = not (turned.trouble or turned.timed_out) and oracle.judge(turned).faults
+        return [] if is_known and not turned.turned.get(OTHER_NUMBERS) else wanted
 
     def _refused_for_type(self, text: str, oracle: Oracle, run: Run) -> list[str]:
         """The kernel's tensors whose type the host does not state, and of another type the kernel compiles."""

@@ -96,6 +96,34 @@ if __name__ == "__main__":
     with multiprocessing.get_context("fork").Pool(1) as pool:
         print(pool.map(work, [1000]))
 """
+SHAPES = """\
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def project(x, weights, out, ROWS: tl.constexpr, COLUMNS: tl.constexpr):
+    at = tl.arange(0, 16)
+    left = tl.load(x + at[:, None] * COLUMNS + tl.arange(0, COLUMNS)[None, :])
+    right = tl.load(weights + tl.arange(0, ROWS)[:, None] * 16 + at[None, :])
+    tl.store(out + at[:, None] * 16 + at[None, :], tl.dot(left, right))
+
+
+KERNELS = {"project": project}
+
+
+def project_all(size, how="project"):
+    x = torch.zeros(16, triton.next_power_of_2(size // 2 + 1), device="cuda")
+    weights = torch.zeros(triton.next_power_of_2(size) // 2, 16, device="cuda")
+    out = torch.zeros(16, 16, device="cuda")
+    KERNELS[how][(1,)](x, weights, out, ROWS=weights.shape[0], COLUMNS=x.shape[1])
+    return out.sum().item()
+
+
+for size in (100, 128):
+    print(size, project_all(size))
+"""
 RANGE = "arange's range must be a power of 2"
 SHORT = only("decorations", "statements", "constants", "arguments", "inlining", "tiles")
 
@@ -136,4 +164,19 @@ def test_of_another_process_it_is_told_and_the_number_stays_the_launch_s(tmp_pat
     head, given, number = repro.rpartition("BLOCK=")
     assert given and "tl.arange(0, BLOCK)" in head, repro
     cured = judged(f"{head}{given}{'256' + number[number.index(')') :]}", RANGE)
+    assert cured.answer is Answer.PASSES and "it ends well (exit 0)" in cured.why, cured
+
+
+@pytest.mark.slow
+def test_two_shapes_that_disagree_stay_computed_though_a_launch_before_would_be_refused_with_another(
+    tmp_path: Path, judged: Judged
+) -> None:
+    pytest.importorskip("triton")
+    (tmp_path / "failing.py").write_text(SHAPES)
+    words, wrong = "equal reduction dimensions", "triton.next_power_of_2(size) // 2"
+    said = shrink("failing.py", "--oracle", words, "--arch", "sm_90", "--jobs", "1", *SHORT, "--json", cwd=tmp_path)
+    assert said.code == 0 and "hangs on what the host computes" in said.result["lifted"], said
+    repro = (tmp_path / "repro_failing.py").read_text()
+    assert "print" not in repro and repro.count(wrong) == 1, repro
+    cured = judged(repro.replace(wrong, "triton.next_power_of_2(size // 2 + 1)"), words)
     assert cured.answer is Answer.PASSES and "it ends well (exit 0)" in cured.why, cured

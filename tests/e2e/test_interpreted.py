@@ -137,3 +137,29 @@ def test_an_error_whose_numbers_a_kernel_makes_is_its_own_though_zeros_fail_in_t
     assert "sorted" not in repro
     as_it_is, cured = (judged(text, words) for text in (repro, repro.replace("amount, other=0)", "amount, other=-1)")))
     assert as_it_is.faults and cured.answer is Answer.PASSES, (as_it_is, cured)
+
+
+def test_a_host_that_reads_memory_which_nobody_writes_any_more_has_another_fault(tmp_path: Path) -> None:
+    """Nobody sees in the text which kernel is launched here, so none is marked."""
+    launch = "parts_kernel[(1,)]"
+    hidden = PARTS.replace(launch, "globals()['parts_kernel'][(1,)]").replace("print([part", "([part")
+    assert hidden.count("globals()") == 1
+    (tmp_path / "failing.py").write_text(hidden)
+    words = "split_with_sizes expects"
+    said = shrink("failing.py", "--oracle", words, *only("statements", "definitions"), cwd=tmp_path)
+    assert said.code == 0 and "hangs on what its kernels compute" not in said.out + said.err
+    repro = (tmp_path / "repro_failing.py").read_text()
+    assert "sorted" not in repro and "globals()" in repro and "tl.store(counts" in repro, repro
+
+
+def test_a_program_that_reads_such_memory_itself_is_reduced_all_the_same(tmp_path: Path) -> None:
+    """Its kernel leaves an element out, which is its bug."""
+    stored = "counts + tl.arange(0, BINS), found"
+    own = PARTS.replace(f"{stored})", f"{stored}, tl.arange(0, BINS) < 3)")
+    check = "    assert counts.sum() == layers.numel(), 'hits are lost'\n    return energies[order]"
+    own = own.replace("    return energies[order]", check).replace("split(counts.tolist())", "split(2)")
+    (tmp_path / "failing.py").write_text(own)
+    said = shrink("failing.py", "--oracle", "hits are lost", *only("statements", "definitions"), cwd=tmp_path)
+    assert said.code == 0, said
+    repro = (tmp_path / "repro_failing.py").read_text()
+    assert "sorted" not in repro and "torch.empty(4" in repro, repro

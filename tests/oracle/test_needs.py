@@ -28,6 +28,7 @@ ASKED = {
     "checked": True,
     "compared": "kept",
     "unsteady": ("actual",),
+    "written": True,
     "draws_go_on": True,
     "asserts": True,
 }

@@ -32,6 +32,16 @@ def test_an_assertion_that_fails_for_another_reason_is_no_success_but_a_find() -
     assert bound("exception:AssertionError", original, strict=False).judge(failing("AssertionError", "other")).faults
 
 
+def test_a_host_that_gets_something_of_memory_that_nobody_wrote_has_another_fault_where_that_is_guarded() -> None:
+    original = failing("IndexError", "list index out of range")
+    oracle, unwritten = bound("exception:IndexError", original), replace(original, unwritten="values")
+    assert oracle.judge(unwritten).faults and not oracle.needs.written
+    guarding = oracle.guarding_memory()
+    refused = guarding.judge(unwritten)
+    assert guarding.needs.written and guarding.judge(original).faults
+    assert not refused.faults and refused.is_known and "memory that nobody wrote" in refused.why
+
+
 def test_the_counts_in_a_failed_comparison_may_change() -> None:
     original = failing(
         "AssertionError", "Tensor-likes are not close!\n\nMismatched elements: 31 / 64 (48.4%)\nat (3, 4)"

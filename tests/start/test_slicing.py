@@ -292,9 +292,9 @@ def test_exactly_what_the_value_hangs_on(program: str) -> None:
 @pytest.mark.parametrize(
     "program",
     [
-        "def f(n):\n    kernel[(1,)](n)\nTABLE = {'f': f}\nTABLE['f'](3)\n",
+        "def f(n):\n    kernel[(1,)](n)\nTABLE['f'](3)\n",
         "def f(n, *, block):\n    kernel[(1,)](block)\nf(3)\n",
-        "def f(n):\n    kernel[(1,)](n)\ng = partial(f, 3)\ng()\n",
+        "def f(n):\n    kernel[(1,)](n)\nsetattr(pool, 'g', partial(f, 3))\npool.g()\n",
         "def more(h):\n    return lambda n: h(n + 1)\n@more\ndef f(n):\n    kernel[(1,)](n)\nf(3)\n",
     ],
 )

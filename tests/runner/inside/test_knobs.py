@@ -413,6 +413,44 @@ def test_a_number_is_a_power_of_two(pool: Pool, constant: str, launch: str, foun
     assert found in turned.compiles[-1].ir["ttir"]
 
 
+AGREEING = """\
+import torch, triton, triton.language as tl
+
+@triton.jit
+def kernel(x, ROWS: tl.constexpr, COLUMNS: tl.constexpr, WIDTH: tl.constexpr, KIND: tl.constexpr):
+    a = tl.zeros([16, ROWS], tl.float16)
+    b = tl.zeros([COLUMNS, 16], tl.float16)
+    tl.arange(0, WIDTH)
+    tl.store(x + tl.arange(0, 16), tl.sum(tl.dot(a, b), 0))
+
+x = torch.zeros(16, device="cuda")
+kernel[(1,)](x, 32, 32, WIDTH=16, KIND="a")
+kernel[(1,)](x, %s, KIND="a")
+"""
+
+
+@pytest.mark.parametrize(
+    ("given", "asked", "otherwise"),
+    [
+        ("128, 32, WIDTH=16", "ROWS,COLUMNS", 1),  # neither half of one agrees with the other
+        ("128, 32, WIDTH=16", "WIDTH", 0),
+        ("64, 32, WIDTH=16", "ROWS", 1),  # though the launch before it is refused with half of its own
+        ("32, 32, WIDTH=24", "WIDTH", 1),
+        ("32, 32, WIDTH=24", "ROWS", 0),
+        ("32, 32, WIDTH=24", "ROWS,KIND", 1),  # nobody knows what else a text may be
+        ("32, 32, WIDTH=16", "WIDTH", 0),  # nothing is refused
+    ],
+)
+def test_what_is_refused_is_asked_again_with_other_numbers(
+    pool: Pool, given: str, asked: str, otherwise: int
+) -> None:
+    text = AGREEING % given
+    plain, turned = pool.run(text), pool.run(text, way=KnobSetting("numbers", knobs={"other-numbers": asked}))
+    assert turned.turned == {"other-numbers": otherwise}
+    words = [run.failure.text if run.failure else "" for run in (plain, turned)]
+    assert words[0] == words[1] and len(turned.compiles) == len(plain.compiles)
+
+
 # Waiting for the device.
 
 

@@ -22,7 +22,21 @@ from .chance import SEED
 from .inputs import as_sides, given_otherwise
 from .non_finite import NonFiniteWatch
 from .provenance import Provenance
-from .sides import OUTPUT, PART, PROBE, distance, has, made_otherwise, moved, recorded, sides_of, text_of, values_of
+from .sides import (
+    LAUNCH,
+    OUTPUT,
+    PART,
+    PROBE,
+    distance,
+    has,
+    knows,
+    made_otherwise,
+    moved,
+    recorded,
+    sides_of,
+    text_of,
+    values_of,
+)
 from .tape import Tape
 from .watched_launch import WatchedLaunch, in_roomy, part_of, quiet, sizes_of, smaller_sizes
 
@@ -35,6 +49,8 @@ GOES_ON = "comparison of draws that go on"
 KINDS = "comparison also by "
 """In `wants`, before what the recording is to know beside what the kernel makes of values of ours: `PART`, `PROBE`, or
 both. In the second the kernel may fault."""
+UNWRITTEN = "comparison of memory that nobody wrote"
+"""In `wants`: whether the host gets what comes of such memory, see `unwritten`. It takes no recording."""
 BLAME = "comparison of who is to blame"
 """In `wants`: what torch did is kept, and done again in float64; see `tape`."""
 UNSTEADY = "comparison without "
@@ -79,13 +95,18 @@ class CheckObserver:
         self.log = log
         self.launches: Dict[int, WatchedLaunch] = {}
         """The last ones, by number."""
+        self.unwritten = ""
+        """By which operation the host got what comes of memory that nobody wrote; empty: it did not."""
         self._seen: Optional[Record] = None
         self._checking = False
         """Whether NumPy is at work on what was told already."""
         self._asserting = False
         """Whether torch.testing is at work."""
         self._patches = Patches()
-        random.seed(SEED)
+        self._seeds = bool(save or against or apart is not None)
+        """Whether the run is held against another, so that both must draw the same."""
+        if self._seeds:
+            random.seed(SEED)
         if log is not None:
             log.on_writing.append(self._note)
             self._patches.on_undo(lambda: log.on_writing.remove(self._note))
@@ -99,7 +120,9 @@ class CheckObserver:
         provenance, self.provenance = self.provenance, None
         if provenance is None:
             return
-        self.brought_nearer = provenance.brought_nearer
+        self.brought_nearer, self.unwritten = provenance.brought_nearer, provenance.unwritten
+        if not self._seeds:
+            return
         try:
             self._seen = self._told(provenance)
         except Exception as error:  # a device in an error gives nothing back
@@ -139,13 +162,16 @@ class CheckObserver:
             kinds = (OUTPUT, *(each for each in (PART, PROBE) if each in self.kinds))
             outputs = [side for kind in kinds if launch is not None for side in launch.asked_again(provenance, kind)]
             given = as_sides(torch, launch.inputs) if launch is not None else []
-            recorded([*sides, *given, *outputs]).write(self.save)
+            alike = [(LAUNCH, launch.digest(provenance), sides[0][2][:0])] if launch is not None else []
+            recorded([*sides, *given, *outputs, *alike]).write(self.save)
         if self.against:
             theirs = recording.read(self.against)
             found = told["moved"] = moved(torch, sides, theirs)
             if launch is not None:
                 found.update(given_otherwise(torch, launch.inputs, theirs))
-            for kind in (OUTPUT, PART, PROBE):  # the last takes a compilation: for what is else the same
+            is_known = launch is not None and knows(theirs, launch.digest(provenance))
+            # The last takes a compilation: for what is else the same.
+            for kind in () if is_known else (OUTPUT, PART, PROBE):
                 if has(theirs, kind) and not (set(found) - self.unsteady):
                     outputs = launch.asked_again(provenance, kind) if launch is not None else []
                     found.update(made_otherwise(torch, kind, outputs, theirs))
@@ -157,8 +183,9 @@ class CheckObserver:
         return not provenance.kernels or logged > len(provenance.kernels)
 
     def _torch(self, torch: Any) -> None:
-        torch.manual_seed(SEED)
-        self.provenance = Provenance(torch, self.apart, self.anew)
+        if self._seeds:
+            torch.manual_seed(SEED)
+        self.provenance = Provenance(torch, self.apart, self.anew, self._seeds)
         self.provenance.tape = Tape(torch) if self.blaming else None
         self._mode = self.provenance.mode()
         self._mode.__enter__()
@@ -179,7 +206,8 @@ class CheckObserver:
         return manual_seed
 
     def _numpy(self, numpy: Any) -> None:
-        numpy.random.seed(SEED)
+        if self._seeds:
+            numpy.random.seed(SEED)
         self._patches.on_import("numpy.testing", lambda testing: self._checks(testing, TESTS))
         self._checks(numpy, (*tolerance.NUMPY, "array_equal"))
 
@@ -269,6 +297,8 @@ class CheckObserver:
     def _interpreter(self, module: Any) -> None:
         if self.blaming and hasattr(module, "InterpreterBuilder"):
             self.non_finite.install(module, self._patches.wrap)
+        if self.provenance is not None:
+            self.provenance.blank.install(module, self._patches.wrap)
         if hasattr(module, "GridExecutor"):
             self._patches.wrap(module.GridExecutor, "__call__", self._interpreted)
 
@@ -286,7 +316,7 @@ class CheckObserver:
                     positional, named = _probing(kernel, constants, args, kwargs, held or {})
                 return original(kernel, *positional, grid=there, warmup=warmup, **named)
 
-            with self._launch(kernel, args, kwargs, again) as launch:
+            with self._launch(kernel, grid, args, kwargs, again) as launch:
                 compiled = again()
                 launch.ran(compiled, {**dict(zip(kernel.arg_names, args)), **kwargs})
                 return compiled
@@ -308,7 +338,7 @@ class CheckObserver:
                 finally:
                     executor.grid = grid
 
-            with self._launch(executor, args, kwargs, again) as launch:
+            with self._launch(executor, executor.grid, args, kwargs, again) as launch:
                 return again()
 
         return call
@@ -316,9 +346,11 @@ class CheckObserver:
     def _note(self, tensors: List[Any]) -> None:
         self.wrote += tensors
 
-    def _launch(self, kernel: Any, args: Sequence[Any], named: Record, again: Callable[..., Any]) -> WatchedLaunch:
+    def _launch(
+        self, kernel: Any, grid: Any, args: Sequence[Any], named: Record, again: Callable[..., Any]
+    ) -> WatchedLaunch:
         given = [*zip(kernel.arg_names, args), *named.items()]
-        return WatchedLaunch(self, getattr(kernel.fn, "__name__", str(kernel.fn)), given, again)
+        return WatchedLaunch(self, (kernel.fn, grid), given, again)
 
 
 _NOTHING: Record = {

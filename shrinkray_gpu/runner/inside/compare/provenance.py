@@ -10,6 +10,8 @@ from __future__ import annotations
 import zlib
 from typing import Any, Counter, Dict, FrozenSet, Iterator, List, NamedTuple, Optional, Tuple
 
+from .unwritten import EMPTY, UnwrittenMemory
+
 COMPARISONS = frozenset("isclose allclose equal eq ne sub rsub lt le gt ge div".split())
 """Operations of two tensors that hold one against the other."""
 ANSWERS = frozenset(("allclose", "equal"))
@@ -30,8 +32,6 @@ DRAWS = frozenset(
     "rand randn randint randperm normal rand_like randn_like randint_like multinomial bernoulli native_dropout".split()
 ) | (OVERWRITES - {"copy_", "fill_", "zero_"})
 """Operations that draw random numbers."""
-EMPTY = frozenset("empty empty_like empty_strided empty_permuted new_empty new_empty_strided".split())
-"""Operations that make memory that nobody wrote."""
 BLANK = EMPTY | {"zeros"}
 """Operations that make what a kernel writes to."""
 MOST = 4
@@ -65,11 +65,11 @@ class _Origin(NamedTuple):
     """By number. One of two tensors that no launch made has a negative number."""
     sources: FrozenSet[str] = frozenset()
     """Tensors that no other was made into: drawn, counted, written down."""
+    unwritten: bool = False
+    """Whether something was computed of memory that nobody wrote."""
 
     def __or__(self, other: Any) -> "_Origin":
-        return _Origin(
-            self.launches | other.launches, self.comparisons | other.comparisons, self.sources | other.sources
-        )
+        return _Origin(*(one | another for one, another in zip(self, other)))
 
     def is_distance(self) -> bool:
         """Whether what a launch made was held against something on the way. A reference that subtracts is none."""
@@ -82,8 +82,13 @@ _NOTHING = _Origin()
 class Provenance:
     """Of all tensors of a program, as far as operations and launches are told here."""
 
-    def __init__(self, torch: Any, apart: Optional[float] = None, anew: bool = True) -> None:
+    def __init__(self, torch: Any, apart: Optional[float] = None, anew: bool = True, seeds: bool = True) -> None:
         self.torch = torch
+        self.blank = UnwrittenMemory(torch)
+        self.unwritten = ""
+        """The first operation by which the host got, or failed at, what comes of memory that nobody wrote."""
+        self.seeds = seeds
+        """Whether what is drawn is ours to choose."""
         self.anew = anew
         """Whether what is drawn after a check is what was drawn before it: cases that come one after another draw the
         same then, whether or not those before are there."""
@@ -135,14 +140,21 @@ class Provenance:
                 name = func._schema.name.partition("::")[2]
                 if provenance.captures():
                     return func(*args, **(kwargs or {}))
-                if name in DRAWS:
+                if name in DRAWS and provenance.seeds:
                     provenance._seed(name, args)
                 provenance._taped(lambda tape, given: tape.before(given), args, kwargs)
-                out = func(*provenance._nearer(name, args, kwargs or {}), **(kwargs or {}))
+                taken = provenance.blank.taken(func, name, args, kwargs or {}, provenance._tensors)
+                unwritten = any(map(provenance.blank.is_in, taken))
+                try:
+                    out = func(*provenance._nearer(name, args, kwargs or {}), **(kwargs or {}))
+                except Exception:
+                    provenance.host_gets(name, taken)
+                    raise
                 if name in EMPTY:
-                    provenance._fill(out)
-                provenance._operation(name, args, kwargs or {}, out)
+                    provenance.blank.fill(out)
                 made = list(provenance._tensors(out))
+                unwritten = unwritten and not provenance.blank.moved(name, taken, made)
+                provenance._operation(name, args, kwargs or {}, out, unwritten)
                 provenance._taped(
                     lambda tape, given: tape.did(name, func, (args, kwargs or {}), out, given, made), args, kwargs
                 )
@@ -168,7 +180,8 @@ class Provenance:
     def launched(self, kernel: str, read: List[Any], changed: List[Any]) -> None:
         """A launch read some tensors, and changed what some hold."""
         self.kernels.append(kernel)
-        origin = _Origin(frozenset((len(self.kernels) - 1,)))
+        origin = _Origin(frozenset((len(self.kernels) - 1,)), unwritten=self.blank.loaded)
+        self.blank.loaded = False
         for tensor in read:
             origin |= self._of(tensor)
         for tensor in changed:
@@ -186,13 +199,8 @@ class Provenance:
         self._origins[_storage(tensor)] = (StorageWeakRef(tensor.untyped_storage()), origin)
         if len(self._origins) > self._room:
             self._origins = {key: each for key, each in self._origins.items() if not each[0].expired()}
+            self.blank.forget()
             self._room = ROOM + 2 * len(self._origins)
-
-    def _fill(self, tensor: Any) -> None:
-        """New memory holds the same in each run, and nothing that a kernel is likely to write there."""
-        if isinstance(tensor, self.torch.Tensor) and tensor.device.type != "meta" and tensor.numel():
-            whole = self.torch.empty(0, dtype=self.torch.uint8, device=tensor.device).set_(tensor.untyped_storage())
-            whole.fill_(1 if tensor.dtype is self.torch.bool else 255)
 
     def _nearer(self, name: str, args: Any, kwargs: Any) -> Any:
         """The operands of a comparison, as near as they are to be."""
@@ -248,9 +256,14 @@ class Provenance:
         for key in drawn:
             del self._drawn[key]
 
-    def _operation(self, name: str, args: Any, kwargs: Any, out: Any) -> None:
+    def host_gets(self, name: str, tensors: List[Any]) -> None:
+        """By this operation, the values of these: it reads them, or fails at them."""
+        if not self.unwritten and any(self._of(each).unwritten or self.blank.is_in(each) for each in tensors):
+            self.unwritten = name
+
+    def _operation(self, name: str, args: Any, kwargs: Any, out: Any, unwritten: bool) -> None:
         inputs = list(self._tensors((args, kwargs)))
-        origin = _NOTHING
+        origin = _Origin(unwritten=unwritten)
         for tensor in inputs[1:] if name in OVERWRITES and _is_whole(inputs[0]) else inputs:
             origin |= self._of(tensor)
         if name in COMPARISONS and len(inputs) == 2:
@@ -260,6 +273,7 @@ class Provenance:
             origin |= self._noted(self._alone(name, inputs[0]))
         if name in ANSWERS or name in READS:
             self._decided(origin)
+            self.unwritten = self.unwritten or (name if origin.unwritten else "")
         if name in DRAWS or not (inputs or name in BLANK):
             origin |= _Origin(sources=frozenset((self._source(name, out),)))
         for tensor in self._tensors(out):
@@ -273,6 +287,7 @@ class Provenance:
         """Python or NumPy got the values of a tensor, past all operations. Returns the tensor whose values they got
         before, if the two may be held against each other there."""
         before, self._before = self._before, tensor
+        self.host_gets(VALUES, [tensor])
         compared = before is not None and self._compares(before, tensor)
         if compared:
             self._decided(self._compared(VALUES, before, tensor))

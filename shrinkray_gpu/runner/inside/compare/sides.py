@@ -34,6 +34,8 @@ INSTEAD = {
     PROBE: "its kernel makes something else of negative values at other sizes",
 }
 BOTH = ("actual", "expected")
+LAUNCH = "launch"
+"""Of a recording, with a digest of the launch: see `launch_digest`."""
 Side = Tuple[str, str, Any]
 """One of `BOTH`, a key of `INSTEAD`, or what is given (`inputs`); what it is, in words; a sample of its values."""
 
@@ -74,6 +76,11 @@ def moved(torch: Any, sides: List[Side], theirs: recording.Recording) -> Dict[st
 def has(theirs: recording.Recording, kind: str) -> bool:
     """Whether the other run knows what its kernel made of such values."""
     return any(each["name"] == kind for each in _kept(theirs))
+
+
+def knows(theirs: recording.Recording, digest: str) -> bool:
+    """Whether the other run's launch had this digest."""
+    return any(each["name"] == LAUNCH and each["text"] == digest for each in _kept(theirs))
 
 
 def made_otherwise(torch: Any, kind: str, outputs: List[Side], theirs: recording.Recording) -> Dict[str, str]:

@@ -10,8 +10,9 @@ from __future__ import annotations
 from typing import Any, Container, Dict, FrozenSet, Iterator, List, NamedTuple, Set, Tuple
 
 from .disagreement import NARROW, TOLERANCE
-from .provenance import DRAWS, EMPTY, ComparedTensors
+from .provenance import DRAWS, ComparedTensors
 from .sides import distance, elements, values_of
+from .unwritten import EMPTY
 from .watched_launch import quiet
 
 ROOM = 1 << 30

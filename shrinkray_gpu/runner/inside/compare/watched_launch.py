@@ -8,6 +8,7 @@ from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Tupl
 from ..launches.launch_log import NOT_FOLLOWED
 from ..process.trouble import words_of
 from ..static.touched_arguments import touched_arguments
+from . import launch_digest
 from .inputs import Input, inputs
 from .provenance import Provenance
 from .sides import OUTPUT, PART, PROBE, Side, elements, sample, text_of, values_of, values_of_ours
@@ -23,8 +24,12 @@ KEPT = 8
 class WatchedLaunch:
     """Looks at what a launch is given before it and after it: what is another then, it wrote."""
 
-    def __init__(self, observer: Any, kernel: str, args: Sequence[Tuple[str, Any]], again: Callable[..., Any]) -> None:
-        self.observer, self.kernel, self.again = observer, kernel, again
+    def __init__(
+        self, observer: Any, function: Tuple[Any, Any], args: Sequence[Tuple[str, Any]], again: Callable[..., Any]
+    ) -> None:
+        """`function`: the kernel's, and the grid."""
+        self.observer, self.function, self.again = observer, function, again
+        self.kernel = getattr(function[0], "__name__", str(function[0]))
         self.parameters, self.args = [name for name, _ in args], [value for _, value in args]
         self.inputs: List[Input] = []
         self.grid: Tuple[int, ...] = ()
@@ -87,6 +92,15 @@ class WatchedLaunch:
                 del launches[old]
         except Exception as error:
             self.observer.trouble = words_of(error)
+
+    def digest(self, provenance: Provenance) -> str:
+        """Of its kernel, its arguments, and which of these it reads and writes."""
+        given = [*zip(self.parameters, self.args)]
+        with quiet(provenance.torch):
+            found = launch_digest.digest(provenance.torch, *self.function, given, provenance.sources_of)
+        tensors = {id(value): name for name, value in given}
+        touched = [[tensors.get(id(each), "") for each in part] for part in (self.read or (), self.written)]
+        return "%s %r" % (found, touched)
 
     def asked_again(self, provenance: Provenance, kind: str = OUTPUT) -> List[Side]:
         """What it writes where its floating-point inputs hold values of ours, which are the same in each run: by these

@@ -8,6 +8,9 @@
 
 A constant that the launch does not pass has the default of its parameter.
 
+    other-numbers=A,B,...   of a launch that is refused these constants are other ones, one after another, until it
+                            compiles, or is refused in other words
+
 The types go one way by either knob, so that launches before the one at fault stay as they were. What a kernel would
 have written to a tensor of another type is lost: it is a copy.
 """
@@ -16,13 +19,16 @@ from __future__ import annotations
 
 import inspect
 import sys
-from typing import Any, Dict, Iterable, Mapping, Sequence, Tuple
+from typing import Any, Dict, Iterable, List, Mapping, Optional, Sequence, Tuple
 
 USUAL_TYPE, OTHER_TYPE = "usual-type", "other-type"
 OTHER_CONSTANT, USUAL_CONSTANT = "other-constant", "usual-constant"
+OTHER_NUMBERS = "other-numbers"
 ARGUMENTS = (USUAL_TYPE, OTHER_TYPE, OTHER_CONSTANT, USUAL_CONSTANT)
 SOUND = 16
 """A tile that is refused nowhere."""
+MOST = 60
+"""Numbers that are tried in the place of others."""
 
 
 def turned(
@@ -48,6 +54,30 @@ def turned(
     placed = tuple(changed.get(name, value) for name, value in zip(names, args)) + args[len(names) :]
     by_name = {name: value for name, value in changed.items() if name not in names[: len(args)]}
     return placed, {**kwargs, **by_name}, tuple(found)
+
+
+def otherwise(
+    kernel: Any, args: Tuple[Any, ...], kwargs: Mapping[str, Any], wanted: Sequence[str]
+) -> Optional[List[Tuple[Tuple[Any, ...], Dict[str, Any]]]]:
+    """The arguments of a kernel's launch with another value for one of the constants of these names, in each way: half
+    as large, or the power of two below it, a switch the other way, or what another of them is, so that two that must
+    agree do. None where one is neither a number nor a switch: nobody knows what else that may be."""
+    names: Sequence[str] = getattr(kernel, "arg_names", ())
+    given = {**dict(zip(names, args)), **kwargs}
+    values = {name: given.get(name, _default(kernel, name)) for name in wanted if name in names}
+    if len(values) < len(wanted) or any(type(value) not in (int, bool) for value in values.values()):
+        return None
+    changes = []
+    for name, value in values.items():
+        other = _other_constant(value) if _usual_constant(value) is value else _usual_constant(value)
+        changes.append((name, value + 1 if other is value else other))
+    numbers = {name: value for name, value in values.items() if type(value) is int}
+    changes += [(name, other) for name, value in numbers.items() for other in {*numbers.values()} - {value}]
+    found = []
+    for name, other in list(dict.fromkeys(changes))[:MOST]:
+        placed = tuple(other if each == name else value for each, value in zip(names, args)) + args[len(names) :]
+        found.append((placed, {**kwargs, **({} if name in names[: len(args)] else {name: other})}))
+    return found
 
 
 def _default(kernel: Any, name: str) -> Any:

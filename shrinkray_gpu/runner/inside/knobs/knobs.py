@@ -13,6 +13,8 @@
                                             one, or any but one
     usual-type other-type                   one argument of a launch is another (`arguments`)
     other-constant usual-constant
+    other-numbers                           what is refused is asked again with other constants; counted is whether it
+                                            is refused alike with each
     zeroed-shared                           kernels of CUDA C++ are compiled with a beginning of ours (`zeroing`)
     interpreter                             turned by the environment; only the interpreted launches are counted here
 
@@ -263,6 +265,8 @@ class TurnedKnobs:
                 for value in touched.written if touched is not None else ():
                     getattr(value, "base", value).detach().zero_()
                 return kernel
+            if arguments.OTHER_NUMBERS in self.knobs:
+                return self._unless_refused(original, fn, args, kwargs)
             if not serial or kwargs.get("warmup"):
                 return original(fn, *args, **kwargs)
             _wait()
@@ -271,6 +275,27 @@ class TurnedKnobs:
             return kernel
 
         return run
+
+    def _unless_refused(self, original: Callable[..., Any], fn: Any, args: Any, kwargs: Any) -> Any:
+        """A launch; of one that is refused it is counted whether other numbers are refused in other words, or not."""
+        try:
+            return original(fn, *args, **kwargs)
+        except Exception as error:
+            compiled, launched = len(self.log.compiles), len(self.log.launches)
+            others = arguments.otherwise(fn, args, kwargs, self.knobs[arguments.OTHER_NUMBERS].split(","))
+            alike = others is not None and all(self._is_refused(original, fn, each, error) for each in others)
+            self.launched[arguments.OTHER_NUMBERS] += not alike
+            del self.log.compiles[compiled:], self.log.launches[launched:]
+            raise
+
+    def _is_refused(self, original: Callable[..., Any], fn: Any, given: Any, error: Exception) -> bool:
+        """Whether a launch with these arguments is refused as another one was."""
+        args, kwargs = given
+        try:
+            original(fn, *args, **{**kwargs, "warmup": True})
+        except Exception as other:
+            return (type(other), str(other)) == (type(error), str(error))
+        return False
 
     def _set_aside(self, fn: Any) -> None:
         """Let a function start without the kernels that it holds in memory: they were compiled before the turning."""

@@ -1,5 +1,6 @@
-"""Key `comparison`: the check that the candidate fails, of what its kernels wrote against what it expects; and, of key
-`turned`, how often its two sides were brought nearer to each other, where that knob is turned."""
+"""Key `comparison`: the check that the candidate fails, of what its kernels wrote against what it expects. Key
+`unwritten`: how the host got what comes of memory that nobody wrote. And, of key `turned`, how often the two sides of
+the check were brought nearer to each other, where that knob is turned."""
 
 from __future__ import annotations
 
@@ -14,7 +15,7 @@ def watch(candidate: WatchedCandidate) -> Iterator[None]:
     """Follow what kernels write to the last comparison that the host looks at."""
     wants = [want for want in candidate.request["wants"] if want.startswith("comparison ")]
     apart = candidate.request["knobs"].get("apart")
-    candidate.report["comparison"] = None
+    candidate.report.update(comparison=None, unwritten="")
     if not (wants or apart):
         yield
         return
@@ -30,5 +31,6 @@ def watch(candidate: WatchedCandidate) -> Iterator[None]:
         yield
     finally:
         candidate.report["comparison"] = observer.end()
+        candidate.report["unwritten"] = observer.unwritten
         if apart:
             candidate.report["turned"] = {**candidate.report["turned"], comparison.KNOB: observer.brought_nearer}
