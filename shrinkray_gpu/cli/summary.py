@@ -38,7 +38,8 @@ def tell(result: Result, file: Path, command: Command | None, *, whole: bool) ->
     from rich.text import Text
 
     console = Console(highlight=False)
-    console.print(Text(_head(result, file, command), style="bold"), soft_wrap=True)
+    for line in textwrap.wrap(_head(result, file, command), console.width, break_long_words=False):
+        console.print(Text(line, style="bold"), soft_wrap=True)
     if result.text.count("\n") <= max(12, console.height - 12):
         console.print()
         shown = Syntax("", "python", theme="ansi_dark", background_color="default").highlight(result.text.rstrip())
@@ -71,7 +72,10 @@ def rows_of(result: Result, *, whole: bool) -> Iterator[Row]:
     """Labels and facts: whose fault it is, three rows of evidence, what else the reader must know, and where things
     are. `whole`: beside these, what is as usual."""
     yield from result.verdict.items()
-    yield from (("known", each) for each in result.known)
+    if whole or not result.known[1:]:
+        yield from (("known", each) for each in result.known)
+    else:
+        yield "known", f"{result.known[0]}; and by {len(result.known) - 1} more, which --verbose names"
     why, _, same = result.same.partition(": ")  # "same fault: by the instruments"
     runs = f"{typed(result.spec)} in {result.verified} of {result.final_runs} clean runs"
     twin = result.twin and f"{result.twin['edit']}; {result.twin['proof']}"

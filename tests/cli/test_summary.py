@@ -52,3 +52,9 @@ def test_what_is_as_usual_is_told_on_demand_and_what_is_missing_always() -> None
     assert {usual.guarded, usual.fence, "7 tries (7 lane): start 1 s, search 2 s, final check 3 s"} <= told
     missing = replace(usual, guarded="not guarded: no mask", fence=f"{usual.fence}; not on this machine: TCP")
     assert {missing.guarded, missing.fence} <= {text for _, text in rows_of(missing, whole=False)}
+
+
+def test_of_several_cases_that_know_the_fault_one_is_told() -> None:
+    known = replace(RESULT, known=("case a; fixed in 3.9", "case b"))
+    assert ("known", "case a; fixed in 3.9; and by 1 more, which --verbose names") in rows_of(known, whole=False)
+    assert [text for label, text in rows_of(known, whole=True) if label == "known"] == [*known.known]
