@@ -32,7 +32,7 @@ REDUCE = 'shrink my_kernel.py --oracle "misaligned address"'
 EXPLAIN = "shrink explain my_kernel.py"
 KEEP = "shrink corpus add my_kernel.shrink --to cases --name my_kernel"
 REPLAY = "shrink replay cases"
-SHOWN = 24
+SHOWN = 30
 """Lines of what a command prints that the page shows."""
 
 
@@ -122,22 +122,22 @@ def page_of(steps: list[Step], repro: list[str], where: str) -> str:
         f"## {title}\n\n```\n$ {step.command}\n{tail(step.printed)}\n```\n"
         for title, step in zip(("Reduce", "Explain", "Keep", "Replay"), steps[1:])
     )
-    total, comments = sum(step.seconds for step in steps), sum(line.startswith("#") for line in repro)
+    total = sum(step.seconds for step in steps)
     return f"""# The first minutes
 
-A stranger has a kernel that fails, and no checkout of this project in the way. `python -m benchmarks.first_minutes`
-plays that: an empty home, an empty folder, and an interpreter with torch and Triton that has nothing of ours. It types
-an installation and the commands of the README's three steps. It fails if one of them leaves less than promised.
+This page shows what a new user sees. `python -m benchmarks.first_minutes` begins with an empty home directory, an empty
+folder, and an interpreter that has torch and Triton but nothing of ours. It installs the tool and runs the commands of
+the README's three steps. It fails if a step leaves less than the README promises.
 
 {where}
 
-| typed | time |
+| command | time |
 | --- | --- |
 {rows}
-| all of it | {total:.0f} s |
+| total | {total:.0f} s |
 
-The reduction left `repro_my_kernel.py` with {len(repro)} lines ({comments} of them comments), ISSUE.md and report.html.
-Below are the last lines of what each command printed.
+The reduction left `repro_my_kernel.py` with {len(repro)} lines, ISSUE.md and report.html. These are the last lines that
+each command printed.
 
 {screens}"""
 
@@ -161,7 +161,7 @@ def main() -> None:
     cores = len(os.sched_getaffinity(0))
     load = os.getloadavg()[1]
     where = f"Measured on {cores} cores, {'on the GPU' if given.gpu else 'without a GPU'}, with {about}. "
-    where += f"The load of the last five minutes was {load:.1f}."
+    where += f"The load average over five minutes was {load:.1f}."
     print(where)
     if given.no_page:
         return

@@ -41,7 +41,7 @@ class RayCluster:
         except ImportError as error:
             missing = f": {error}" if getattr(error, "name", "ray") != "ray" else ""
             raise UsageError(
-                f"--ray needs Ray, of the cluster's own version{missing}: pip install 'shrinkray-gpu[ray]'"
+                f"--ray needs Ray, of the cluster's own version{missing}: pip install ray"
             ) from error
         self.address, self._ray, self._say = address, ray, say
         _reach(address)

@@ -15,7 +15,7 @@ from shrinkray_gpu.errors import UsageError
 ray_option = click.option(
     "--ray",
     metavar="ADDRESS",
-    help="Run on the machines of this Ray cluster: auto, or HOST:6379. Needs pip install 'shrinkray-gpu[ray]'.",
+    help="Run on the machines of this Ray cluster: auto, or HOST:6379. Needs pip install ray.",
 )
 accelerator_option = click.option(
     "--accelerator",

@@ -35,14 +35,14 @@ LONGEST = 900.0
 @click.command("shrink mcp", cls=OneLineComplaints, context_settings=CONTEXT)
 def mcp_command() -> None:
     """Serve reduce, status, result, stop, check and explain by the Model Context Protocol, on stdin and stdout. Started
-    by an agent's host, not by hand. Needs the extra: pip install 'shrinkray-gpu[mcp]'.
+    by an agent's host, not by hand. Needs pip install 'mcp>=2.0'.
 
     Exit codes: 0 the client went away, 2 usage.
     """
     try:
         from mcp.server.mcpserver import MCPServer
     except ImportError:
-        fail("shrink mcp needs the package mcp, 2.0 or later: pip install 'shrinkray-gpu[mcp]'", 2)
+        fail("shrink mcp needs the package mcp, 2.0 or later: pip install 'mcp>=2.0'", 2)
     if sys.stdin.isatty():
         fail("shrink mcp talks to an agent's host, not to a terminal: name it as a stdio server there", 2)
     background = Background()

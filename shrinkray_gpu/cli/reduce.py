@@ -186,7 +186,7 @@ class _Reduce(TakesModule):
 )
 @click.option("-q", "--quiet", is_flag=True, help="No progress bar; only the result.")
 @click.option("--json", "as_json", is_flag=True, help="Print events as JSON, one a line; the last is the result.")
-@click.option("-v", "--verbose", is_flag=True, help="Tell each accepted step, and tries by kind.")
+@click.option("-v", "--verbose", is_flag=True, help="Tell each accepted step, tries by kind, and more at the end.")
 @click.pass_obj
 def reduce_command(
     words: tuple[str, ...], /, file: Path | None, args: tuple[str, ...], module: str | None, **given: Any
@@ -282,8 +282,9 @@ def reduce_command(
         if best is None:
             fail("interrupted before the search began; nothing is lost", 130)
         fail(f"interrupted; the best so far is {best}. Go on with the same command and --resume", 130)
+    gc.freeze()  # what is left ends with the process: Python would look through all of it first, for a second
     if hear is None:
-        tell(result, file, options.command)
+        tell(result, file, options.command, whole=given["verbose"])
     if result.ended in ("stopped", "interrupted"):
         sys.exit(130)
 

@@ -25,11 +25,12 @@ FITS = 60
 Row = tuple[str, str]
 
 
-def tell(result: Result, file: Path, command: Command | None) -> None:
-    """Print it. A terminal gets colours, unless NO_COLOR is set, and lines that end between words."""
+def tell(result: Result, file: Path, command: Command | None, *, whole: bool) -> None:
+    """Print it. A terminal gets colours, unless NO_COLOR is set, and lines that end between words. `whole`: also what
+    no reader needs who has no doubt."""
     if not sys.stdout.isatty():
         repro = f"\n{result.text.rstrip()}\n" if result.text.count("\n") <= FITS else None
-        parts = [_head(result, file, command), repro, *(f"  {row}" for row in _plain(rows_of(result)))]
+        parts = [_head(result, file, command), repro, *(f"  {row}" for row in _plain(rows_of(result, whole=whole)))]
         click.echo("\n".join(part for part in parts if part is not None))
         return
     from rich.console import Console
@@ -37,7 +38,8 @@ def tell(result: Result, file: Path, command: Command | None) -> None:
     from rich.text import Text
 
     console = Console(highlight=False)
-    console.print(Text(_head(result, file, command), style="bold"), soft_wrap=True)
+    for line in textwrap.wrap(_head(result, file, command), console.width, break_long_words=False):
+        console.print(Text(line, style="bold"), soft_wrap=True)
     if result.text.count("\n") <= max(12, console.height - 12):
         console.print()
         shown = Syntax("", "python", theme="ansi_dark", background_color="default").highlight(result.text.rstrip())
@@ -45,49 +47,56 @@ def tell(result: Result, file: Path, command: Command | None) -> None:
         console.print(shown, soft_wrap=True)  # a long line is the terminal's to wrap: cut, it would be no program
         console.print()
     styles = {"verdict": "bold", "same fault": "green", "fault": "red", **dict.fromkeys(_PLACES, "cyan")}
-    for label, text in rows_of(result):
-        style = styles.get(label, "dim" if label in _DETAILS else "")
+    for label, text in rows_of(result, whole=whole):
+        style = styles.get(label, "" if label else "yellow" if any(each in text for each in _CAVEATS) else "dim")
         for line in _wrapped(label, text, console.width):
             console.print(Text(line, style=style), soft_wrap=True)
 
 
 _PLACES = ("saved", "plain CUDA", "to attach", "shows the fault", "go on with")
-_DETAILS = ("", "tries", "guarded", "fence")
+_CAVEATS = ("not guarded", "not on this machine", "open, since")
+"""In what is told of guards and of the fence: something is missing, and every reader must know."""
 
 
 def _head(result: Result, file: Path, command: Command | None) -> str:
     done = {"done": "reduced", "out of time": "out of time, the best so far"}
     head = done.get(result.ended, "interrupted, the best so far")
+    took = f"in {sum(result.seconds[part] for part in _PARTS):.0f} s"
     if command is not None:  # nobody counted all that it runs
-        return f"{head}: {command.command_line} to {result.after[0]} lines, {result.after[1]} tokens"
+        return f"{head}: {command.command_line} to {result.after[0]} lines, {result.after[1]} tokens, {took}"
     lines = f"from {result.before[0]} lines to {result.after[0]}, {result.before[1]} tokens to {result.after[1]}"
-    return f"{head}: {file} {lines}"
+    return f"{head}: {file} {lines}, {took}"
 
 
-def rows_of(result: Result) -> Iterator[Row]:
-    """Labels and facts, those that matter most first, and last where things are."""
+def rows_of(result: Result, *, whole: bool) -> Iterator[Row]:
+    """Labels and facts: whose fault it is, three rows of evidence, what else the reader must know, and where things
+    are. `whole`: beside these, what is as usual."""
     yield from result.verdict.items()
-    yield from (("known", each) for each in result.known)
+    if whole or not result.known[1:]:
+        yield from (("known", each) for each in result.known)
+    else:
+        yield "known", f"{result.known[0]}; and by {len(result.known) - 1} more, which --verbose names"
     why, _, same = result.same.partition(": ")  # "same fault: by the instruments"
+    runs = f"{typed(result.spec)} in {result.verified} of {result.final_runs} clean runs"
+    twin = result.twin and f"{result.twin['edit']}; {result.twin['proof']}"
     more = len(result.others) - TOLD
     tries = ", ".join(f"{count} {tier}" for tier, count in sorted(result.tries.items()))
     for label, text in (
-        ("fault", result.fault),
+        ("fault", result.fault and f"{result.fault}; {runs}"),
         *([(why, same)] if same else [("", why)]),
+        ("healthy with", twin),
+        ("", "" if result.fault else runs),
+        ("", result.lifted if whole or not twin else ""),
         *((f"rate of {name}", rate) for name, rate in result.rates.items()),
-        ("healthy with", result.twin and f"{result.twin['edit']}; {result.twin['proof']}"),
         ("not healthy but for its fault", result.unhealthy),
-        ("", f"{typed(result.spec)} in {result.verified} of {result.final_runs} clean runs"),
-        ("", result.lifted),
-        ("", result.guarded),
         *((f"code, {name}", figures) for name, figures in result.code.items()),
         *((f"ptxas, {name}", used or "nothing told") for name, used in result.ptxas.items()),
         ("passed over, since it shows the fault in lanes but not in each clean run", result.passed_over),
-        ("", result.fence),
         ("ran without a fence, since it writes as the original does", result.unfenced),
+        *(("", text) for text in (result.guarded, result.fence) if whole or any(each in text for each in _CAVEATS)),
         *(("met on the way", other) for other in result.others[:TOLD]),
         ("", f"and {more} more other faults in the same folder" if more > 0 else ""),
-        ("", f"{sum(result.tries.values())} tries ({tries}) in {_spent(result)}"),
+        ("", f"{sum(result.tries.values())} tries ({tries}): {_spent(result)}" if whole else ""),
         ("saved", os.path.relpath(result.output) if sys.stdout.isatty() else str(result.output)),
         ("plain CUDA", result.cu),
         ("to attach", result.attachment and f"{result.attachment}{_beside(result)}"),
@@ -98,12 +107,13 @@ def rows_of(result: Result) -> Iterator[Row]:
             yield label, text
 
 
+_PARTS = ("start", "search", "check")
+
+
 def _spent(result: Result) -> str:
     spent = result.seconds
     gpu = f", {spent['gpu']:.0f} s of lanes on the GPU" if spent["gpu"] else ""
-    whole = spent["start"] + spent["search"] + spent["check"]
-    parts = f"start {spent['start']:.0f}, search {spent['search']:.0f}, final check {spent['check']:.0f}"
-    return f"{whole:.0f} s: {parts}{gpu}"
+    return f"start {spent['start']:.0f} s, search {spent['search']:.0f} s, final check {spent['check']:.0f} s{gpu}"
 
 
 def _beside(result: Result) -> str:

@@ -34,7 +34,7 @@ from shrinkray_gpu.runner.inside.cuda_cpp.host_source import host_side
 Say = Callable[[str], None]
 SHORTEST = 20.0
 """Seconds that a try may take at least, beside ten times what the original took."""
-NO_PARSER = "a .cu is reduced by its syntax tree, and the grammar is missing: pip install 'shrinkray-gpu[cuda]'"
+NO_PARSER = "a .cu is reduced by its syntax tree, and the grammar is missing: pip install tree-sitter tree-sitter-cuda"
 
 
 @dataclass(frozen=True)

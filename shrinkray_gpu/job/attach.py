@@ -166,8 +166,7 @@ def at_the_end(
 ) -> Measurements | None:
     """What an attachment needs to have run, at the end of a reduction. None, and a word to the user, where that fails:
     the repro is there, and it must not be lost over this."""
-    started = time.monotonic()
-    say(f"making the attachment: instruments, and control experiments for {SECONDS:.0f} s at most ...")
+    say(f"making the attachment, {SECONDS:.0f} s of experiments at most (--no-report: none) ...")
     try:
         known = versions(options.python, plan.pool.setup.environment, gpu=plan.gpu)
         text = header.above(text, output.name, versions=known, arch=options.arch, argv=options.argv)
@@ -175,7 +174,6 @@ def at_the_end(
     except Exception as error:  # whatever it is
         say(f"no attachment was made ({type(error).__name__}: {error}); try shrink report on the folder")
         return None
-    say(f"the attachment took {time.monotonic() - started:.0f} s (--no-report leaves it out)")
     return measured
 
 
@@ -184,6 +182,7 @@ def write_attachment(
 ) -> str:
     """Write the attachment at the end of a reduction. Returns what the user calls its path; empty, and a word to the
     user, where that fails."""
+    say("writing ISSUE.md and report.html ...")
     try:
         made = attachment.write(
             folder,

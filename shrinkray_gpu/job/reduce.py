@@ -56,7 +56,7 @@ from shrinkray_gpu.start import Start, begin
 
 UNREAD = (
     "of the CUDA C++ in this script only #if is resolved, and the Python around it is reduced: its grammar is missing "
-    "(pip install 'shrinkray-gpu[cuda]')"
+    "(pip install tree-sitter tree-sitter-cuda)"
 )
 
 

@@ -46,9 +46,10 @@ class StickyOracle(Oracle):
             if self.shown == "swallowed" and not speech.has_failed(run):
                 return unclear(f"it ends well, as the original does, and in a {run.mode} run nobody asks the driver")
             return lacks(f"{speech.ending(run)}, without {self.error.text!r}")
+        none = "no static rule predicts an error" if run.virtual else "the driver reports no error"
         if any(self.error.text.casefold() in said.text.casefold() for said in speech.failure_words(run)):
-            return lacks(f"the words are the script's own: the driver reports no error, {speech.ending(run)}")
-        return lacks(f"the driver reports no error, {speech.ending(run)}")
+            return lacks(f"the words are the script's own: {none}, {speech.ending(run)}")
+        return lacks(f"{none}, {speech.ending(run)}")
 
     def binds(self, fault: Fault) -> bool:
         return fault.phase == "device"

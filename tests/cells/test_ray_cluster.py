@@ -23,7 +23,7 @@ from tests.cells.toys import ToyCell
 from tests.corpus.making import write
 from tests.e2e.command import shrink, shrinking
 
-pytest.importorskip("ray", reason="needs Ray: pip install 'shrinkray-gpu[ray]'")
+pytest.importorskip("ray", reason="needs Ray: pip install ray")
 pytestmark = [pytest.mark.timeout(300), pytest.mark.slow]
 SMALL = {"object_store_memory": 80_000_000, "include_dashboard": False}
 ROOT = str(Path(__file__).parents[2])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -35,7 +36,25 @@ def test_a_command_of_ours_is_told_as_it_was_called(tmp_path: Path, monkeypatch:
     assert as_called("shrink repro.py --check") == "shrink repro.py --check"
 
 
-def test_the_verdict_comes_first_and_where_things_are_last() -> None:
-    labels = [label for label, _ in rows_of(RESULT)]
-    assert labels[:4] == ["verdict", "upstream", "fault", "same fault"]
-    assert labels[-3:] == ["saved", "to attach", "shows the fault"]
+def test_the_verdict_comes_first_then_three_rows_of_evidence_and_where_things_are_last() -> None:
+    labels = [label for label, _ in rows_of(RESULT, whole=False)]
+    assert labels == ["verdict", "upstream", "fault", "same fault", "", "saved", "to attach", "shows the fault"]
+    assert dict(rows_of(RESULT, whole=False))["fault"] == "device fault; 'misaligned address' in 1 of 1 clean runs"
+    twin = replace(RESULT, twin={"text": "y", "edit": "2 for 3", "proof": "it ends well"})
+    assert ("healthy with", "2 for 3; it ends well") in rows_of(twin, whole=False)
+    assert ("", RESULT.lifted) not in rows_of(twin, whole=False) and ("", RESULT.lifted) in rows_of(twin, whole=True)
+
+
+def test_what_is_as_usual_is_told_on_demand_and_what_is_missing_always() -> None:
+    usual = replace(RESULT, guarded="guarded, as far as the text shows: all", fence="fence around candidates: writes")
+    assert list(rows_of(usual, whole=False)) == list(rows_of(RESULT, whole=False))
+    told = {text for _, text in rows_of(usual, whole=True)}
+    assert {usual.guarded, usual.fence, "7 tries (7 lane): start 1 s, search 2 s, final check 3 s"} <= told
+    missing = replace(usual, guarded="not guarded: no mask", fence=f"{usual.fence}; not on this machine: TCP")
+    assert {missing.guarded, missing.fence} <= {text for _, text in rows_of(missing, whole=False)}
+
+
+def test_of_several_cases_that_know_the_fault_one_is_told() -> None:
+    known = replace(RESULT, known=("case a; fixed in 3.9", "case b"))
+    assert ("known", "case a; fixed in 3.9; and by 1 more, which --verbose names") in rows_of(known, whole=False)
+    assert [text for label, text in rows_of(known, whole=True) if label == "known"] == [*known.known]

@@ -41,7 +41,7 @@ def test_a_program_of_two_modules_whose_fault_needs_tcp(tmp_path: Path) -> None:
 
 def test_any_other_program_is_reduced_in_the_whole_fence(tmp_path: Path) -> None:
     (tmp_path / "failing.py").write_text("print('one')\nprint('two')\n[][7]\n")
-    said = shrink("failing.py", "--oracle", "exception:IndexError", cwd=tmp_path)
+    said = shrink("failing.py", "--oracle", "exception:IndexError", "--verbose", cwd=tmp_path)
     assert said.code == 0 and "  fence around candidates: " in said.out and "open, since" not in said.out
     levels = {landlock.WRITES: 1, landlock.TCP: 4, landlock.SIGNALS: 6}
     held = [part for part, least in levels.items() if landlock.level() >= least]

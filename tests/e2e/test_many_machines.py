@@ -44,7 +44,7 @@ WRONG = {
     "--ray auto --bisect first": "--bisect is for this machine: leave out --ray",
     "--shard 1/2 --bisect first": "--bisect runs one release after the other",
     "--ray auto --jobs 2": "--jobs is for this machine",
-    "--ray auto": "--ray needs Ray, of the cluster's own version: pip install 'shrinkray-gpu[ray]'",
+    "--ray auto": "--ray needs Ray, of the cluster's own version: pip install ray",
 }
 
 

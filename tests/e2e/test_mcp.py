@@ -138,11 +138,11 @@ def test_what_it_started_ends_with_a_server_that_is_killed(tmp_path: Path) -> No
 def test_without_the_package_it_ends_with_a_line(tmp_path: Path) -> None:
     done = subprocess.run([*SHRINK, "mcp"], cwd=tmp_path, env=environment(), capture_output=True, text=True, input="")
     assert done.returncode == 2 and done.stdout == ""
-    assert done.stderr == "shrink: shrink mcp needs the package mcp, 2.0 or later: pip install 'shrinkray-gpu[mcp]'\n"
+    assert done.stderr == "shrink: shrink mcp needs the package mcp, 2.0 or later: pip install 'mcp>=2.0'\n"
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(not INSTALLED, reason="needs the package mcp: pip install 'shrinkray-gpu[mcp]'")
+@pytest.mark.skipif(not INSTALLED, reason="needs the package mcp: pip install 'mcp>=2.0'")
 def test_an_agent_checks_explains_and_reduces(tmp_path: Path) -> None:
     (tmp_path / "failing.py").write_text(BROKEN)
     asyncio.run(_talk(tmp_path))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import importlib.metadata
 import json
-import os
 import re
 import shutil
 import subprocess
@@ -319,8 +318,6 @@ def test_the_rest_of_the_page_in_a_browser(flagship: Path, chromium: Any) -> Non
     assert page.locator("figure[role=img] svg").count() == 1
     assert page.locator("#files a[download]").count() >= 15
     assert page.locator("#before .marked").count() >= 8, "lines that the repro still has"
-    if out := os.environ.get("OUT"):
-        page.screenshot(path=Path(out) / "report.png", full_page=True)
     page.close()
     assert said == []
 

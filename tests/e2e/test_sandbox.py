@@ -99,7 +99,7 @@ def test_what_a_program_of_others_reaches(tmp_path: Path, elsewhere: Path) -> No
     with socket.create_server(("127.0.0.1", 0)) as ours:
         tries = TRIES.format(outside=str(outside), tool=os.getpid(), port=ours.getsockname()[1])
         (folder / "failing.py").write_text(tries + FAULT)
-        said = shrink("failing.py", "--oracle", "exception:IndexError", "--sandbox", "bwrap", cwd=folder)
+        said = shrink("failing.py", "--oracle", "exception:IndexError", "--sandbox", "bwrap", "-v", cwd=folder)
     assert said.code == 0, said
     assert "  all of it in a sandbox: bwrap; fence around candidates: " in said.out
     assert json.loads((folder / "tried.json").read_text()) == REFUSED

@@ -11,8 +11,7 @@ import pytest
 
 from shrinkray_gpu.errors import UsageError
 from shrinkray_gpu.reduction.program import Program, Region, normalise, read_program
-
-NASTY = sorted((Path(__file__).parent / "nasty").glob("*.py"))
+from tests.reduction.any_edits import NASTY
 
 
 @pytest.fixture
@@ -65,7 +64,7 @@ def test_form_feeds_outside_strings_are_layout(read) -> None:  # type: ignore[no
         (b"def f(:\n", "not Python"),
         (b"# coding: nonsense\n", "not a Python source file"),
         (b"x = '\xff'\n", "not a Python source file"),
-        (b"x = '\x00'\n", "not Python"),
+        (b"x = '\x00'\n", "not (a )?Python"),  # from 3.14 on it is its tokenizer that refuses it
         (b"\xef\xbb\xbf# coding: latin-1\n", "not a Python source file"),
     ],
 )

@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 
 from shrinkray_gpu.reduction.program import Program, Region, read_program
 from shrinkray_gpu.reduction.size import lines, measure, tokens
-
-NASTY = sorted((Path(__file__).parent / "nasty").glob("*.py"))
+from tests.reduction.any_edits import NASTY
 
 
 def test_tokens_are_what_python_calls_tokens() -> None:
