@@ -32,8 +32,9 @@ class Pulse:
         self._silent = 0
 
     def note(self, request: Request, run: Run, again: Callable[[Request, float], Run], *, steady: bool = True) -> None:
-        """`again` runs a program once more, with its limit or so many seconds, if that is more. `steady`: one that answered before does so each
-        time, and does not hang by chance. Else an empty one is run. Raises LanesLost where that does not answer."""
+        """`again` runs a program once more, with its limit or so many seconds, if that is more. `steady`: one that
+        answered before does so each time, and does not hang by chance. Else an empty one is run. Raises LanesLost
+        where that does not answer."""
         with self._lock:
             if _answers(run):
                 self._answered, self._silent = request, 0
