@@ -124,7 +124,8 @@ class Allowance:
 
 def subjects(folder: Path) -> list[Subject]:
     """The programs in a folder: those of benchmarks/programs and cases of the corpus are told by their cards."""
-    return [_subject(card) for card in sorted(folder.glob("*/*.toml")) if card.name in ("program.toml", "case.toml")]
+    cards = [card for card in sorted(folder.glob("*/*.toml")) if card.name in ("program.toml", "case.toml")]
+    return [_subject(card) for card in cards if (card.parent / "failing.py").exists()]  # a case of IR has no program
 
 
 def _subject(card: Path) -> Subject:

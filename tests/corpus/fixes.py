@@ -68,8 +68,8 @@ class Mechanism:
 
 
 def mechanisms() -> list[Mechanism]:
-    """All cases of the corpus, then all programs of the benchmarks."""
-    return [*(Mechanism(case, case.repro) for case in cases(ROOT / "corpus")), *benchmarks()]
+    """All programs of the corpus, then those of the benchmarks. Of IR, the releases that mend its pass are the fix."""
+    return [*(Mechanism(case, case.repro) for case in cases(ROOT / "corpus") if not case.is_ir), *benchmarks()]
 
 
 def benchmarks() -> Iterator[Mechanism]:

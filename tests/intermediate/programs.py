@@ -144,7 +144,8 @@ PRODUCT = """\
 module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, "ttg.threads-per-warp" = 32 : i32} {
   tt.func @multiply(%a: !ttg.memdesc<128x16xf16, #shared, #smem>, %b: !ttg.memdesc<16x32xf16, #shared, #smem>) {
     %start = arith.constant dense<0.0> : tensor<128x32xf32, #mma>
-    %c = ttng.warp_group_dot %a, %b, %start : !ttg.memdesc<128x16xf16, #shared, #smem> * !ttg.memdesc<16x32xf16, #shared, #smem> -> tensor<128x32xf32, #mma>
+    %c = ttng.warp_group_dot %a, %b, %start
+      : !ttg.memdesc<128x16xf16, #shared, #smem> * !ttg.memdesc<16x32xf16, #shared, #smem> -> tensor<128x32xf32, #mma>
     tt.return
   }
 }

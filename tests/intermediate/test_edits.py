@@ -219,17 +219,17 @@ def test_smaller_tensors_everywhere_at_once(asked: Asked) -> None:
 def test_no_tensor_is_smaller_than_its_swizzle(asked: Asked, memory: str, sizes: dict[int, set[int]]) -> None:
     module = asked.module(SHARED.replace("MEMORY", memory))
     found: dict[int, set[int]] = {}
-    for size, smaller in shapes.FAMILY.find(module):
-        found.setdefault(size, set()).add(smaller)
-        asked.parses(write(shapes.FAMILY.apply(module, [(size, smaller)])))
+    for item in shapes.FAMILY.find(module):
+        found.setdefault(item[0], set()).add(item[1])
+        asked.parses(write(shapes.FAMILY.apply(module, [item])))
     assert found == sizes
 
 
 def test_no_product_is_smaller_than_its_instruction(asked: Asked) -> None:
     module = asked.module(PRODUCT)
     items = list(shapes.FAMILY.find(module))
-    assert min(smaller for size, smaller in items if size == 128) == 64
-    assert min(smaller for size, smaller in items if size == 32) == 8
+    assert min(smaller for before, smaller in items if before == 128) == 64
+    assert min(smaller for before, smaller in items if before == 32) == 8
     for item in items:
         asked.parses(write(shapes.FAMILY.apply(module, [item])))
     assert ("", "") not in layouts.FAMILY.find(module), "an operation of a GPU's dialect needs layouts"

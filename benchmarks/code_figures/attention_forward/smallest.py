@@ -5,9 +5,9 @@ import triton.language as tl
 
 @triton.jit
 def kernel(q, k, v, out, length, stride):
-    row = (tl.program_id(0) * 128 + tl.arange(0, 128))[:, None] * stride
+    row = tl.program_id(0) * 128 + tl.arange(0, 128)
     lane = tl.arange(0, 128)
-    query = tl.load(q + row + lane[None, :])
+    query = tl.load(q + row[:, None] * stride + lane[None, :])
     result = tl.zeros((128, 128), tl.float32)
     weight = tl.zeros((128,), tl.float32)
     highest = tl.full((128,), -float("inf"), tl.float32)
@@ -18,10 +18,10 @@ def kernel(q, k, v, out, length, stride):
         share = tl.exp(score - higher[:, None])
         less = tl.exp(highest - higher)
         weight = weight * less + tl.sum(share, 1)
-        value = tl.load(v + key[:, None] * stride + lane[None, :])
-        result = result * less[:, None] + tl.dot(share.to(tl.float16), value)
+        result = result * less[:, None]
+        result += tl.dot(share.to(tl.float16), tl.load(v + key[:, None] * stride + lane[None, :]))
         highest = higher
-    tl.store(out + row + lane[None, :], (result / weight[:, None]).to(tl.float16))
+    tl.store(out + row[:, None] * stride + lane[None, :], (result / weight[:, None]).to(tl.float16))
 
 
 x = torch.zeros(128, 128, device="cuda", dtype=torch.float16)
