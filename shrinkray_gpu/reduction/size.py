@@ -155,6 +155,7 @@ _GOES_ON = frozenset("(,.=[{+-*/%&|^@<>~!")
 """The words before a name that begins no statement end like that."""
 _DIVIDES = frozenset({"/", "//", "%", "/=", "//=", "%="})
 _ZERO = re.compile(r"0[0_]*(?:\.0*)?|\.0+")
+_ARITHMETIC = frozenset("()+-*/")
 _POLES = frozenset({"log", "log2", "log10", "rsqrt", "reciprocal"})
 """Functions that are infinite at zero."""
 _DEEPER = {"(": 1, "[": 1, "{": 1, ")": -1, "]": -1, "}": -1}
@@ -260,6 +261,9 @@ def _part_exposure(words: Sequence[str], text: str) -> PartExposure:
             if word in _DIVIDES and _ZERO.fullmatch(after) and words[at - 1][-1] not in "'\"":
                 sure.append((at, Lack.DIVISOR, 2))
             continue
+        if word in _DIVIDES and after == "(" and _is_zero(words, at + 1):
+            sure.append((at, Lack.DIVISOR, 2))
+            continue
         before = words[at - 1] if at else ""
         if after != "(":
             computed.add(word)
@@ -285,6 +289,21 @@ def _part_exposure(words: Sequence[str], text: str) -> PartExposure:
         depths = [*accumulate(_DEEPER.get(word, 0) for word in words)]
         computed.update(words[name] for names in tuples for name in names if depths[names.stop] == 0)
     return PartExposure(tuple(sure), tuple(accesses), import_bindings(text), frozenset(computed), frozenset(called))
+
+
+def _is_zero(words: Sequence[str], opening: int) -> bool:
+    """Whether a bracket holds nothing but numbers that come to zero: `(0.0 / (16 - 1))`."""
+    end = opening
+    while end < len(words) and (words[end] in _ARITHMETIC or words[end][0] in ".0123456789"):
+        end += 1
+    depths = accumulate(_DEEPER.get(word, 0) for word in words[opening:end])
+    closing = next((at for at, depth in enumerate(depths, opening) if depth == 0), None)
+    if closing is None:
+        return False
+    try:
+        return bool(eval(" ".join(words[opening : closing + 1])) == 0)  # numbers and signs only
+    except (SyntaxError, TypeError, ArithmeticError):
+        return False
 
 
 def _tuple_before(words: Sequence[str], equals: int) -> range:

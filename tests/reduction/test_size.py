@@ -87,6 +87,8 @@ def test_dropping_a_guard_is_growth() -> None:
 def test_a_division_by_a_literal_zero_is_growth(divisor: str) -> None:
     """An H100 saw `(tl.zeros([4], tl.float32) / 0.0).to(tl.int32)` fail the assertion that a level was in range."""
     assert infinite("x = (a - b) / n") < infinite(f"x = (a - b) / {divisor}") == infinite(f"x %= {divisor}")
+    assert infinite(f"x = a / ({divisor} / (16 - 1))") == infinite(f"x = a / (1 - 1 + {divisor}) + b") == 2
+    assert infinite(f"x = a / ({divisor} + n)") == infinite(f"x = a / (1 + {divisor})") == infinite("x = a / (1") == 0
     assert infinite(f"x = a / 1{divisor}") == infinite(f"'%d' % {divisor}") == infinite(f"a * {divisor}") == 0
 
 
