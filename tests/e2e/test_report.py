@@ -42,7 +42,8 @@ def attached(case: str, folder: Path, *words: str, report: bool = True) -> Path:
     (folder / "failing.py").write_text(f"{repro}\n\ndef unused():\n    pass\n")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("SHRINK_ENVIRONMENTS", str(folder / "none"))  # whatever Triton this machine has aside
-        said = shrink("failing.py", *ARCH, *only("unreachable"), "--skip-pass", "lift", *words, cwd=folder, report=report)
+        asked = (*ARCH, *only("unreachable"), "--skip-pass", "lift", *words)
+        said = shrink("failing.py", *asked, cwd=folder, report=report)
     assert said.code == 0, said.err
     assert ("to attach: failing.shrink/" in said.out) is report
     return folder / "failing.shrink"
