@@ -48,6 +48,8 @@ KEPT = "the kernel may take the value otherwise than it did; see that the fix of
 """Of programs that nobody had tuned on, some repros kept what the host did, and the kernel went wrong by itself."""
 TIME = "whether the device comes to the copy late enough, only runs on one tell"
 SIZE = "the tensor may be what is too small, not the mask what is wrong; of its size only the number is left"
+GIVER = "the host may have given the constant that is wrong; see that the fix of the original mends the repro"
+"""One that the host passes as a constexpr is none of its arguments any more in the IR."""
 CONDITIONS = frozenset({ASSERTION, ZERO})
 """Kinds that no address shows: a passed operand of theirs may become a literal nowhere."""
 
@@ -112,7 +114,9 @@ class LaunchCauses:
         if self.may_be_made_by_host:
             told = KEPT if self.kept else HOST
             return f"{told}; {TIME}" if self.causes[0].overwritten else told
-        return SIZE if first.kind == WRONG_MASK and first.bounds and not first.by_one else ""
+        if first.kind in GIVEN:
+            return GIVER
+        return SIZE if first.kind == WRONG_MASK and not first.by_one else ""
 
     def contradiction(self, run: Run) -> str:
         """The same, of a run that does not tell which fault a device would show; empty where that may be this one."""

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from shrinkray_gpu.oracle.cause_check import HOST, KEPT, SIZE, TIME, LaunchCauses
+from shrinkray_gpu.oracle.cause_check import GIVER, HOST, KEPT, SIZE, TIME, LaunchCauses
 from shrinkray_gpu.runner.inside.static import cause
 from shrinkray_gpu.runner.inside.static.cause import Cause
 from shrinkray_gpu.runner.run import Launch, Run
@@ -224,9 +224,11 @@ def test_a_bound_that_is_one_too_many_stays_an_extent_of_the_tensor() -> None:
 
 def test_where_the_tensor_may_be_too_small_that_is_said() -> None:
     mask = replace(OPEN, kind=cause.WRONG_MASK, masked=True, bounds=1)
-    doubts = [LaunchCauses.of(ran(one)) for one in (mask, replace(mask, by_one=True), replace(mask, bounds=0), STRIDE)]
-    assert [one.doubt for one in doubts if one is not None] == [SIZE, "", "", HOST]
-    assert [replace(one, kept=True).doubt for one in doubts if one is not None] == [SIZE, "", "", KEPT]
+    literal = replace(STRIDE, inputs=("constant",))
+    seen = (mask, replace(mask, by_one=True), replace(mask, bounds=0), STRIDE, literal)
+    doubts = [LaunchCauses.of(ran(one)) for one in seen]
+    assert [one.doubt for one in doubts if one is not None] == [SIZE, "", SIZE, HOST, GIVER]
+    assert [replace(one, kept=True).doubt for one in doubts if one is not None] == [SIZE, "", SIZE, KEPT, GIVER]
 
 
 def test_what_is_overwritten_too_early_is_the_host_s_doing_and_a_matter_of_time() -> None:
