@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
@@ -42,6 +43,22 @@ def test_it_is_the_same_for_the_same() -> None:
     out = torch.zeros(4)
     first, second = (digest(torch, of, (1,), [("x", each)], lambda _: "") for each in (out, torch.zeros(4) + 7))
     assert first == second  # numbers are replaced by ours
+
+
+def test_a_helper_in_a_module_of_the_program_counts() -> None:
+    """A folder's modules are reduced with it, and kernels call `ops.scaled(x)`."""
+
+    def with_module(helper: str) -> str:
+        ops, module = ModuleType("ops"), {}
+        exec(helper, vars(ops))
+        exec("def kernel(x, out, n):\n    return ops.scaled(x)\n", module)
+        module["ops"] = vars(ops)["ops"] = ops
+        return digest(torch, module["kernel"], (1,), [("x", torch.zeros(4))], lambda _: "")
+
+    scaled = "SCALE = 2\ndef scaled(x):\n    return x * SCALE\ndef other(x):\n    return x\n"
+    assert with_module(scaled) == with_module(scaled.replace("return x\n", "return -x\n"))
+    changed = (scaled, scaled.replace("x *", "x +"), scaled.replace("= 2", "= 3"))
+    assert len({with_module(each) for each in changed}) == 3
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,8 @@ from typing import Any, Callable, Dict, Iterator, Sequence, Set, Tuple
 from .sides import SAMPLE, sample
 
 Given = Sequence[Tuple[str, Any]]
+_INSTALLED = ("torch", "triton", "numpy", "math", "builtins", "sys", "os")
+"""Modules that no reduction changes."""
 
 
 def digest(torch: Any, function: Any, grid: Any, given: Given, sources: Callable[[Any], str]) -> str:
@@ -59,10 +61,20 @@ def _function(function: Any, seen: Set[int]) -> Iterator[str]:
         named.update(code.co_names)
     held = {name: function.__globals__[name] for name in sorted(named) if name in function.__globals__}
     held.update(zip(function.__code__.co_freevars, (cell.cell_contents for cell in function.__closure__ or ())))
+    yield from _values(held, named, seen)
+
+
+def _values(held: Dict[str, Any], named: Set[str], seen: Set[int]) -> Iterator[str]:
+    """What these names stand for; of a module what `named` may take of it."""
     for name, value in held.items():
         yield name
         if isinstance(value, ModuleType):
             yield value.__name__
+            # The program may have it, and then its helpers change. One may have itself, too.
+            if value.__name__.partition(".")[0] not in _INSTALLED and id(value) not in seen:
+                seen.add(id(value))
+                taken = {each: vars(value)[each] for each in sorted(named) if each in vars(value)}
+                yield from _values(taken, named, seen)
         elif isinstance(value, FunctionType) or hasattr(value, "fn"):
             yield from _function(value, seen)
         else:
