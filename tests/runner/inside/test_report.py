@@ -29,6 +29,7 @@ REPORT: dict[str, Any] = {
         "differences": [],
         "incomparable": "",
         "comparison": None,
+        "unwritten": "",
         "peak": 0,
         "gpus": 1,
         "fresh": True,

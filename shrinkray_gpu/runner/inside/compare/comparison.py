@@ -121,7 +121,7 @@ class CheckObserver:
         if provenance is None:
             return
         self.brought_nearer, self.unwritten = provenance.brought_nearer, provenance.unwritten
-        if not self._seeds:
+        if not (self._seeds or self.blaming):
             return
         try:
             self._seen = self._told(provenance)
