@@ -92,13 +92,10 @@ def reduce_file(
     if not os.access(output.parent, os.W_OK):
         raise UsageError(f"cannot write {output}: {output.parent} is no folder that can be written. Choose another")
     say(reduction.begun)
-    last = time.monotonic()
+    say_now_and_then = now_and_then(say)
 
     def shown(size: int, tally: IrTally) -> None:
-        nonlocal last
-        if time.monotonic() - last >= EVERY:
-            last = time.monotonic()
-            say(f"{size} {reduction.unit}, {tally.tries} tries")
+        say_now_and_then(f"{size} {reduction.unit}, {tally.tries} tries")
 
     try:
         result = reduction.reduce(say, interrupt.asked, shown)
@@ -125,6 +122,19 @@ def reduce_file(
         reduction.tell(result, output)
     if interrupt.count:
         sys.exit(130)
+
+
+def now_and_then(say: Say) -> Say:
+    """Says a line where EVERY seconds have gone by since the last one, and drops it otherwise."""
+    last = time.monotonic()
+
+    def said(text: str) -> None:
+        nonlocal last
+        if time.monotonic() - last >= EVERY:
+            last = time.monotonic()
+            say(text)
+
+    return said
 
 
 def tell(result: ReducedText[Any], file: Path, output: Path, *, healthy: str) -> None:
