@@ -233,6 +233,14 @@ def parameters_behind(step: Step) -> FrozenSet[str]:
     return frozenset(each.name.lstrip("%") for each in behind(step) if each.kind == ARGUMENT)
 
 
+def unique(steps: Iterable[Step]) -> List[Step]:
+    """Each once for each role."""
+    out: Dict[Tuple[int, str, str], Step] = {}
+    for step in steps:
+        out.setdefault((id(step.frame), step.name, step.role), step)
+    return list(out.values())
+
+
 def inputs_of(steps: Iterable[Step]) -> Set[str]:
     """What these leaves are, but for the pointer itself."""
     return {step.kind for step in steps if step.kind not in ("", OTHER) and not _is_base(step)}
