@@ -71,7 +71,7 @@ class WholeProgram:
             return None
         kept = replace(causes, kept=True)
         if kept.difference(seen):  # another run has other values
-            first = replace(causes.causes[0], source="", operands=(), shape=())
+            first = replace(causes.causes[0], source="", operands=(), shape=(), reach=0)
             kept = replace(kept, causes=(first, *causes.causes[1:]))
         program = whole.program.with_text(marked)
         return replace(whole, program=program, lifted=True, oracle=oracle.keeping(kept))

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import List, Optional, Set, Tuple
+from typing import Dict, List, Optional, Set, Tuple
 
 from ..static import cause as kinds
 from .counterfactual import Counterfactual
 from .memory import Buffer
 from .numbers import Unfollowed, ends, wrapped
-from .trace import FACTOR, Step, Trace, unique
+from .trace import FACTOR, TERM, Step, Trace, unique
 
 
 class Factors:
@@ -41,10 +41,31 @@ class Factors:
         own = own_strides(self.buffer)
         return [(step, value) for step, value in self.factors() if counted[value] > 1 and value in own]
 
-    def cure(self, step: Step, value: int) -> Optional[int]:
+    def contradicting(self) -> List[Tuple[Step, int, int]]:
+        """Those that are no stride of the tensor, or else one of it several times, though with another of its strides,
+        which comes last, the access stays inside."""
+        for factors in (self.others(), self.repeated()):
+            cures = [(step, value, self._cure(step, value)) for step, value in factors if self._takes_index(step)]
+            if explained := [(step, value, stride) for step, value, stride in cures if stride is not None]:
+                return explained
+        return []
+
+    def explain(self, strides: Dict[Step, int]) -> bool:
+        """Whether these strides of the tensor, in place of what is given, explain the access."""
+        leaves = unique(step for step in self.trace.leaves() if step.role in (TERM, FACTOR))
+        return self.what_if.strides(strides, [step for step in leaves if step.kind in (*kinds.INDICES, kinds.LOADED)])
+
+    def _takes_index(self, step: Step) -> bool:
+        """Whether it multiplies what varies, and no stride of the tensor: what does that is itself an index."""
+        own = {stride for stride in own_strides(self.buffer) if stride != 1}
+        beside = [leaf for leaves in self.trace.beside(step, "arith.muli") for leaf in leaves]
+        strides = any(leaf.kind in (kinds.ARGUMENT, kinds.CONSTANT) and leaf.scalar in own for leaf in beside)
+        return not strides and any(leaf.kind in (*kinds.INDICES, kinds.LOADED) for leaf in beside)
+
+    def _cure(self, step: Step, value: int) -> Optional[int]:
         """The stride of the tensor that explains the access in place of this factor."""
         own = reversed(own_strides(self.buffer))
-        return next((other for other in own if other != value and self.what_if.strides({step: other})), None)
+        return next((other for other in own if other != value and self.explain({step: other})), None)
 
     def _tiles(self) -> Set[int]:
         """Extents of the ranges behind the address: a program's number is multiplied by one of them."""
