@@ -115,9 +115,11 @@ def _of_another_tensor(cause: Cause, launch: Launch) -> str:
 
 def _unmasked(cause: Cause, launch: Launch, trials: BlameTrials) -> Blame:
     """A program instance that lies wholly outside is one too many; one that begins inside needs a mask."""
-    if not cause.whole:
-        return _told(KERNEL, cause, trials, "The program instance begins inside of the tensor")
-    return _surplus(cause, launch, trials)
+    if cause.whole:
+        return _surplus(cause, launch, trials)
+    if not cause.sized:
+        return _either(cause, trials, "The kernel asks for no extent of the tensor, which may be too small")
+    return _told(KERNEL, cause, trials, "The program instance begins inside of the tensor")
 
 
 def _passing_mask(cause: Cause, launch: Launch, trials: BlameTrials) -> Blame:
