@@ -34,9 +34,7 @@ def command(words: Sequence[str]) -> list[str]:
 
 def start(words: Sequence[str], folder: Path, out: Any, said: Any) -> subprocess.Popen[bytes]:
     """`shrink WORDS...` in `folder`. It ends when this process does, however that ends. Raises OSError."""
-    return start_command(
-        command(words), signal.SIGTERM, cwd=folder, stdin=subprocess.DEVNULL, stdout=out, stderr=said
-    )
+    return start_command(command(words), signal.SIGTERM, cwd=folder, stdin=subprocess.DEVNULL, stdout=out, stderr=said)
 
 
 def complaint(said: str) -> str:
