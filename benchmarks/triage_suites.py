@@ -7,8 +7,8 @@
 Suites are made by benchmarks/triaging/. The truth is the generator's: which mistake each test meets. A cluster with
 tests of two causes is *merged*; a cause in two clusters is *split*. Tests that were not seen again are in no cluster
 and count for neither. Engines: this machine; a Ray cluster of three nodes, all on it; `--shard` in three processes at a
-time. Of each after the first is told what its table has otherwise (`differs`), times apart. Figures:
-benchmarks/results/triage_suites.json.
+time. Of each after the first is told what its table has otherwise (`differs`), apart from times and from flaky tests,
+which fail by chance. Figures: benchmarks/results/triage_suites.json.
 """
 
 from __future__ import annotations
@@ -51,9 +51,9 @@ def measured(seed: int, given: argparse.Namespace) -> Iterator[dict[str, Any]]:
         suite = draw_suite(seed, folder, given.tests, given.causes)
         for engine in given.engine:
             began, load = time.monotonic(), os.getloadavg()[0]
-            told = ENGINES[engine](lambda *words: asked(words, folder, given), engine)
+            told = ENGINES[engine](lambda *words: asked(words, folder, given), engine, not given.no_reduce)
             took, loads = time.monotonic() - began, [round(load, 1), round(os.getloadavg()[1], 1)]
-            leaves = [*_leaves(told)]
+            leaves = [*_leaves(_without(suite.flaky, told))]
             first = first or leaves
             differs = sorted({path for path, _ in {*first} ^ {*leaves}})
             found = {"engine": engine, "differs": differs, "seconds": round(took), "load": loads}
@@ -74,19 +74,19 @@ def asked(words: Sequence[str], folder: Path, given: argparse.Namespace) -> dict
 SUITE = ("--", "pytest", "tests")
 
 
-def on_this_machine(ask: Ask, engine: str) -> dict[str, Any]:
+def on_this_machine(ask: Ask, engine: str, reduce: bool) -> dict[str, Any]:
     return ask("-o", engine, *SUITE)
 
 
-def through_ray(ask: Ask, engine: str) -> dict[str, Any]:
+def through_ray(ask: Ask, engine: str, reduce: bool) -> dict[str, Any]:
     with cluster() as address:
         return ask("-o", engine, "--ray", address, *SUITE)
 
 
-def in_shards(ask: Ask, engine: str) -> dict[str, Any]:
+def in_shards(ask: Ask, engine: str, reduce: bool) -> dict[str, Any]:
     """Runs, then reductions, then all as one."""
     parts = [f"{engine}-{each}" for each in range(NODES)]
-    reduced = [f"{each}-reduced" for each in parts]
+    reduced = [f"{each}-reduced" for each in parts] if reduce else []
     with futures.ThreadPoolExecutor(NODES) as threads:
         for folders, words in ((parts, SUITE), (reduced, ("--merge", *parts))):
             every = [("-o", each, "--shard", f"{at}/{NODES}", *words) for at, each in enumerate(folders, 1)]
@@ -94,7 +94,7 @@ def in_shards(ask: Ask, engine: str) -> dict[str, Any]:
     return ask("-o", engine, "--merge", *parts, *reduced)
 
 
-ENGINES: dict[str, Callable[[Ask, str], dict[str, Any]]] = {
+ENGINES: dict[str, Callable[[Ask, str, bool], dict[str, Any]]] = {
     "plain": on_this_machine,
     "ray": through_ray,
     "shards": in_shards,
@@ -119,6 +119,18 @@ def cluster() -> Iterator[str]:
 def commit() -> str:
     command = ["git", "-C", str(ROOT), "describe", "--always", "--dirty"]
     return subprocess.run(command, capture_output=True, text=True).stdout.strip()
+
+
+def _without(flaky: Sequence[str], told: dict[str, Any]) -> dict[str, Any]:
+    """The table without these tests, and without the count of all."""
+    steady = {name: value for name, value in told.items() if name != "failures"}
+    steady["not_seen_again"] = _others(flaky, told["not_seen_again"])
+    steady["clusters"] = [{**each, "members": _others(flaky, each["members"])} for each in told["clusters"]]
+    return steady
+
+
+def _others(flaky: Sequence[str], members: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [each for each in members if each["name"] not in flaky]
 
 
 def _leaves(told: Any, path: str = "") -> Iterator[tuple[str, Any]]:
