@@ -125,12 +125,13 @@ def _without(flaky: Sequence[str], told: dict[str, Any]) -> dict[str, Any]:
     """The table without these tests, and without the count of all."""
     steady = {name: value for name, value in told.items() if name != "failures"}
     steady["not_seen_again"] = _others(flaky, told["not_seen_again"])
-    steady["clusters"] = [{**each, "members": _others(flaky, each["members"])} for each in told["clusters"]]
+    clusters = sorted(told["clusters"], key=lambda each: each["name"])  # by their sizes, with flaky members
+    steady["clusters"] = [{**each, "members": _others(flaky, each["members"])} for each in clusters]
     return steady
 
 
 def _others(flaky: Sequence[str], members: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    return [each for each in members if each["name"] not in flaky]
+    return sorted((each for each in members if each["name"] not in flaky), key=lambda each: each["name"])
 
 
 def _leaves(told: Any, path: str = "") -> Iterator[tuple[str, Any]]:
@@ -210,7 +211,7 @@ def table(rows: list[dict[str, Any]]) -> str:
 
 
 def _key(row: dict[str, Any]) -> tuple[Any, ...]:
-    return row["seed"], row["tests"], row.get("engine", "plain")
+    return row["seed"], row["tests"], row.get("engine", "plain"), row["max_time"]
 
 
 def main() -> None:
