@@ -1,12 +1,14 @@
 """`shrink triage` on suites of failing tests drawn from seeds, on the virtual GPU: what is merged, what is split.
 
     python benchmarks/triage_suites.py show SEED FOLDER [--tests 40]      write the suite
-    python benchmarks/triage_suites.py run SEED ... [--tests 40] [--max-time 60]
+    python benchmarks/triage_suites.py run SEED ... [--tests 40] [--max-time 60] [--engine plain ray shards]
     python benchmarks/triage_suites.py table
 
 Suites are made by benchmarks/triaging/. The truth is the generator's: which mistake each test meets. A cluster with
 tests of two causes is *merged*; a cause in two clusters is *split*. Tests that were not seen again are in no cluster
-and count for neither. Figures: benchmarks/results/triage_suites.json.
+and count for neither. Engines: this machine; a Ray cluster of three nodes, all on it; `--shard` in three processes at a
+time. Of each after the first is told what its table has otherwise (`differs`), apart from times and from flaky tests,
+which fail by chance. Figures: benchmarks/results/triage_suites.json.
 """
 
 from __future__ import annotations
@@ -18,7 +20,10 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections import defaultdict
+from collections import defaultdict, deque
+from collections.abc import Callable, Iterator, Sequence
+from concurrent import futures
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -30,23 +35,116 @@ from triaging.suite import MACHINE, MOST, Suite, draw_suite  # noqa: E402
 RESULTS = ROOT / "benchmarks" / "results" / "triage_suites.json"
 
 
-def measured(seed: int, tests: int, causes: int, seconds: float, python: str, *, reduce: bool) -> dict[str, Any]:
-    """One suite, triaged by the command that a user would type."""
+NODES = 3
+"""Of the cluster, and shards."""
+Ask = Callable[..., dict[str, Any]]
+"""`shrink triage` with more words, and what it tells."""
+
+
+def measured(seed: int, given: argparse.Namespace) -> Iterator[dict[str, Any]]:
+    """One suite, triaged by the command that a user would type, with each engine."""
+    seconds = 0 if given.no_reduce else given.max_time
+    row = {"seed": seed, "tests": given.tests, "max_time": seconds, "cores": os.cpu_count(), "commit": commit()}
+    first: list[tuple[str, Any]] = []
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        suite = draw_suite(seed, folder, tests, causes)
-        words = ["triage", "--json", "--arch", "sm_90", "--python", python, "--max-time", f"{seconds:g}"]
-        words += ["--no-reduce"] * (not reduce) + ["--", "pytest", "tests"]
-        environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-        began = time.monotonic()
-        command = [sys.executable, "-m", "shrinkray_gpu", *words]
-        done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True)
-        took = time.monotonic() - began
-        if done.returncode:
-            raise SystemExit(f"seed {seed}: exit code {done.returncode}\n{done.stderr}")
-        told = json.loads(done.stdout)
-    given = {"seed": seed, "tests": tests, "max_time": seconds if reduce else 0}
-    return {**given, **score(suite, told), "seconds": round(took), "cores": os.cpu_count()}
+        suite = draw_suite(seed, folder, given.tests, given.causes)
+        for engine in given.engine:
+            began, load = time.monotonic(), os.getloadavg()[0]
+            told = ENGINES[engine](lambda *words: asked(words, folder, given), engine, not given.no_reduce)
+            took, loads = time.monotonic() - began, [round(load, 1), round(os.getloadavg()[1], 1)]
+            leaves = [*_leaves(_without(suite.flaky, told))]
+            first = first or leaves
+            differs = sorted({path for path, _ in {*first} ^ {*leaves}})
+            found = {"engine": engine, "differs": differs, "seconds": round(took), "load": loads}
+            yield {**row, **score(suite, told), **found}
+
+
+def asked(words: Sequence[str], folder: Path, given: argparse.Namespace) -> dict[str, Any]:
+    """Raises SystemExit where it fails."""
+    command = [sys.executable, "-m", "shrinkray_gpu", "triage", "--json", "--arch", "sm_90"]
+    command += ["--max-time", f"{given.max_time:g}", *["--no-reduce"] * given.no_reduce, *words]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True)
+    if done.returncode:
+        raise SystemExit(f"{' '.join(command)}: exit code {done.returncode}\n{done.stderr}")
+    return json.loads(done.stdout)  # type: ignore[no-any-return]
+
+
+SUITE = ("--", "pytest", "tests")
+
+
+def on_this_machine(ask: Ask, engine: str, reduce: bool) -> dict[str, Any]:
+    return ask("-o", engine, *SUITE)
+
+
+def through_ray(ask: Ask, engine: str, reduce: bool) -> dict[str, Any]:
+    with cluster() as address:
+        return ask("-o", engine, "--ray", address, *SUITE)
+
+
+def in_shards(ask: Ask, engine: str, reduce: bool) -> dict[str, Any]:
+    """Runs, then reductions, then all as one."""
+    parts = [f"{engine}-{each}" for each in range(NODES)]
+    reduced = [f"{each}-reduced" for each in parts] if reduce else []
+    with futures.ThreadPoolExecutor(NODES) as threads:
+        for folders, words in ((parts, SUITE), (reduced, ("--merge", *parts))):
+            every = [("-o", each, "--shard", f"{at}/{NODES}", *words) for at, each in enumerate(folders, 1)]
+            deque(threads.map(lambda words: ask(*words), every), 0)
+    return ask("-o", engine, "--merge", *parts, *reduced)
+
+
+ENGINES: dict[str, Callable[[Ask, str, bool], dict[str, Any]]] = {
+    "plain": on_this_machine,
+    "ray": through_ray,
+    "shards": in_shards,
+}
+
+
+@contextmanager
+def cluster() -> Iterator[str]:
+    """The address of a Ray cluster of nodes of one core, all here."""
+    from ray.cluster_utils import Cluster
+
+    small: dict[str, Any] = {"num_cpus": 1, "object_store_memory": 80_000_000, "include_dashboard": False}
+    made = Cluster(initialize_head=True, head_node_args=small)
+    try:
+        for _ in range(NODES - 1):
+            made.add_node(**small)
+        yield made.address
+    finally:
+        made.shutdown()
+
+
+def commit() -> str:
+    command = ["git", "-C", str(ROOT), "describe", "--always", "--dirty"]
+    return subprocess.run(command, capture_output=True, text=True).stdout.strip()
+
+
+def _without(flaky: Sequence[str], told: dict[str, Any]) -> dict[str, Any]:
+    """The table without these tests, and without the count of all."""
+    steady = {name: value for name, value in told.items() if name != "failures"}
+    steady["not_seen_again"] = _others(flaky, told["not_seen_again"])
+    clusters = sorted(told["clusters"], key=lambda each: each["name"])  # by their sizes, with flaky members
+    steady["clusters"] = [{**each, "members": _others(flaky, each["members"])} for each in clusters]
+    return steady
+
+
+def _others(flaky: Sequence[str], members: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return sorted((each for each in members if each["name"] not in flaky), key=lambda each: each["name"])
+
+
+def _leaves(told: Any, path: str = "") -> Iterator[tuple[str, Any]]:
+    """Each value of a table with the names that lead to it, but for times and hosts."""
+    if isinstance(told, dict):
+        for name, value in told.items():
+            if name not in ("seconds", "host"):
+                yield from _leaves(value, f"{path}.{name}".lstrip("."))
+    elif isinstance(told, list):
+        for at, value in enumerate(told):
+            yield from ((name, (at, each)) for name, each in _leaves(value, path))
+    else:
+        yield path, told
 
 
 def score(suite: Suite, told: dict[str, Any]) -> dict[str, Any]:
@@ -93,12 +191,14 @@ def _sharing(messages: dict[str, list[str]]) -> int:
 
 def table(rows: list[dict[str, Any]]) -> str:
     head = (
-        "| seed | tests | causes | clusters | merged | split | not seen again | repros | members explained | minutes |"
+        "| seed | engine | tests | causes | clusters | merged | split | not seen again | repros | members explained "
+        "| minutes |"
     )
-    lines = [head, "| " + " | ".join(["---"] * 10) + " |"]
+    lines = [head, "| " + " | ".join(["---"] * 11) + " |"]
     for row in rows:
         counts = [
             f"seed {row['seed']}",
+            row.get("engine", "plain"),
             row["tests"],
             row["causes"],
             row["clusters"],
@@ -110,6 +210,10 @@ def table(rows: list[dict[str, Any]]) -> str:
     return "\n".join(lines)
 
 
+def _key(row: dict[str, Any]) -> tuple[Any, ...]:
+    return row["seed"], row["tests"], row.get("engine", "plain"), row["max_time"]
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("what", choices=["show", "run", "table"])
@@ -117,7 +221,7 @@ def main() -> None:
     parser.add_argument("--tests", type=int, default=40)
     parser.add_argument("--causes", type=int, default=MOST, help="in the program, beside the machine's")
     parser.add_argument("--max-time", type=float, default=60.0)
-    parser.add_argument("--python", default=sys.executable)
+    parser.add_argument("--engine", nargs="+", choices=list(ENGINES), default=["plain"])
     parser.add_argument("--no-reduce", action="store_true")
     parser.add_argument("--dry", action="store_true", help="print, and leave the results file as it is")
     given = parser.parse_args()
@@ -126,11 +230,9 @@ def main() -> None:
         suite = draw_suite(int(given.words[0]), Path(given.words[1]), given.tests, given.causes)
         print(json.dumps(suite.truth, indent=1))
     elif given.what == "run":
-        for seed in map(int, given.words):
-            reduce = not given.no_reduce
-            row = measured(seed, given.tests, given.causes, given.max_time, given.python, reduce=reduce)
-            print(json.dumps(row, indent=1))
-            rows = [each for each in rows if (each["seed"], each["tests"]) != (seed, given.tests)] + [row]
+        for row in (row for seed in map(int, given.words) for row in measured(seed, given)):
+            print(json.dumps(row, indent=1), flush=True)
+            rows = [each for each in rows if _key(each) != _key(row)] + [row]
             if not given.dry:
                 RESULTS.write_text(json.dumps(rows, indent=1) + "\n")
     else:

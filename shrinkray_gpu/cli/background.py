@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any
 
-from shrinkray_gpu.device.own_commands import tie
+from shrinkray_gpu.device.own_commands import start_command
 from shrinkray_gpu.events import Message, SearchProgress, printed_result
 
 LAST = 20
@@ -34,14 +34,7 @@ def command(words: Sequence[str]) -> list[str]:
 
 def start(words: Sequence[str], folder: Path, out: Any, said: Any) -> subprocess.Popen[bytes]:
     """`shrink WORDS...` in `folder`. It ends when this process does, however that ends. Raises OSError."""
-    return subprocess.Popen(
-        command(words),
-        cwd=folder,
-        stdin=subprocess.DEVNULL,
-        stdout=out,
-        stderr=said,
-        preexec_fn=tie(signal.SIGTERM),
-    )
+    return start_command(command(words), signal.SIGTERM, cwd=folder, stdin=subprocess.DEVNULL, stdout=out, stderr=said)
 
 
 def complaint(said: str) -> str:

@@ -6,6 +6,7 @@ import hashlib
 import os
 import sys
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ import click
 
 from shrinkray_gpu.cli.module import TakesProgram
 from shrinkray_gpu.cli.replay import bisect_case
+from shrinkray_gpu.cli.screen import Screen
 from shrinkray_gpu.cli.words import (
     CONTEXT,
     architecture,
@@ -38,8 +40,10 @@ from shrinkray_gpu.questions.bisect.answer_log import (
     url_with_digest,
     words_with_digests,
 )
+from shrinkray_gpu.questions.bisect.bisect import check_good_end
 from shrinkray_gpu.questions.bisect.git_script import git_script
-from shrinkray_gpu.questions.bisect.release_runs import ReleasePlace, ReleaseRuns
+from shrinkray_gpu.questions.bisect.pair import PairBisection
+from shrinkray_gpu.questions.bisect.release_runs import PACKAGES, ReleasePlace, ReleaseRuns
 from shrinkray_gpu.reduction.program import read_program
 from shrinkray_gpu.runner.interpreter import check_python
 
@@ -59,10 +63,10 @@ class _Bisect(TakesProgram):
 @click.option("--bad", metavar="V", help="A release that shows it.")
 @click.option(
     "--over",
-    type=click.Choice(["triton", "torch", "ptxas", "driver"]),
+    metavar="PACKAGE[,PACKAGE]",
     default="triton",
     show_default=True,
-    help="Releases of what.",
+    help="Releases of triton, torch or ptxas; of two, such as triton,ptxas, with --good V,V and --bad V,V.",
 )
 @click.option(
     "--triton", "tritons", metavar="V,V,...", help="Search these releases of Triton only. Default: all of the index."
@@ -107,6 +111,8 @@ def bisect_command(file: Path | None, args: tuple[str, ...], **given: Any) -> No
     that tells most for its price, and a release is named once its probability is --confidence. Answers are kept in
     <stem>.bisect; the same command goes on with them.
 
+    Of two packages each is searched with the other at its bad end: a fault of the pair needs both.
+
     `shrink bisect CASE` tells between which releases a case of ./corpus changed.
 
     Exit codes: 0 found, 2 usage, or an end is not what it is said to be, 3 not found to the confidence.
@@ -136,15 +142,20 @@ def bisect_command(file: Path | None, args: tuple[str, ...], **given: Any) -> No
 
 
 def _check_over(given: Mapping[str, Any]) -> None:
-    over = given["over"]
-    if over == "driver":
+    over = given["over"].split(",")
+    if "driver" in over:
         raise UsageError(
             "--over driver: a driver cannot be installed aside, and other ones are not at hand here. Run shrink check "
             "on a machine with each"
         )
-    if over != "triton" and given["tritons"]:
-        raise UsageError(f"--triton is for --over triton: leave it out with --over {over}")
-    if over == "ptxas" and given["index"]:
+    if not {*over} <= {*PACKAGES} or len({*over}) != len(over) or len(over) > 2:
+        raise UsageError(f"--over {given['over']}: name one of {', '.join(PACKAGES)}, or two of them with a comma")
+    for option in ("good", "bad"):
+        if len(given[option].split(",")) != len(over):
+            raise UsageError(f"--{option} {given[option]}: give one release of each of --over {given['over']}")
+    if "triton" not in over and given["tritons"]:
+        raise UsageError(f"--triton is for --over triton: leave it out with --over {given['over']}")
+    if over == ["ptxas"] and given["index"]:
         raise UsageError("--index is for --over triton and --over torch: leave it out")
 
 
@@ -160,14 +171,63 @@ def _checked(file: Path, given: Mapping[str, Any]) -> dict[str, Any]:
 
 def _search(file: Path, args: tuple[str, ...], given: Mapping[str, Any]) -> bool:
     say = narrator(given["as_json"])
+    over = given["over"].split(",")
     place = ReleasePlace(
-        given["over"],
+        over[0],
         chosen_python(given["python"], file, say),
         architecture(given["arch"]),
         settings(given["env"]),
         (given["cwd"] or Path.cwd()).absolute(),
         given["index"] or "",
     )
+    if len(over) == 2:
+        return _told(_pair(file, args, given, place, say), {}, given["as_json"], say)
+    bisection, _ = _bisected(file, args, given, place, file.with_name(f"{file.stem}.bisect"), say)
+    check_good_end(bisection)
+    return _told(bisection, _moved_along(bisection, place) if over == ["torch"] else {}, given["as_json"], say)
+
+
+def _told(found: Bisection | PairBisection, moved: Mapping[str, str], as_json: bool, say: Screen) -> bool:
+    """Whether it was found. `moved`: the Triton of each torch."""
+    say.close()
+    if as_json:
+        print_answer({"schema": SCHEMA, **found.to_json(), **({"triton": moved} if moved else {})})
+    else:
+        click.echo(f"{found.table()}\n{found.verdict()}")
+        if len(set(moved.values())) > 1:
+            pairs = ", ".join(f"{triton or 'none'} with torch {torch}" for torch, triton in moved.items())
+            click.echo(f"Triton moved along, and may be what changed: {pairs}. Search --over triton, too")
+    return found.found
+
+
+def _pair(
+    file: Path, args: tuple[str, ...], given: Mapping[str, Any], place: ReleasePlace, say: Screen
+) -> PairBisection:
+    """Each of the two beside the bad end of the other; what the first search took for the fault is that of both."""
+    names = ("over", "good", "bad")
+    asked = [{**given, **dict(zip(names, words))} for words in zip(*(given[name].split(",") for name in names))]
+    places = [replace(place, package=each["over"]) for each in asked]
+    bad = [_history(each, at).releases[-1] for each, at in zip(asked, places)]
+    found = []
+    for at, other in ((0, 1), (1, 0)):
+        beside = replace(places[at], beside=(places[other].package, bad[other]))
+        folder = file.with_name(f"{file.stem}.bisect") / places[at].package
+        say(f"{places[at].package}, with {places[other].package} {bad[other]}:")
+        bisection, oracle = _bisected(file, args, asked[at], beside, folder, say)
+        asked[other] = {**asked[other], "oracle": oracle}
+        found.append(bisection)
+    return PairBisection(*found)
+
+
+def _bisected(
+    file: Path,
+    args: tuple[str, ...],
+    given: Mapping[str, Any],
+    place: ReleasePlace,
+    folder: Path,
+    say: Screen,
+) -> tuple[Bisection, tuple[str, ...]]:
+    """What a search of one package came to, and what it took for the fault."""
     question = {
         "file": hashlib.sha256(file.read_bytes()).hexdigest(),
         **{name: given[name] for name in ("good", "bad", "over", "tritons", "timeout")},
@@ -179,8 +239,9 @@ def _search(file: Path, args: tuple[str, ...], given: Mapping[str, Any]) -> bool
         "environment": settings_with_digests(place.environment),
         "cwd": str(place.cwd),
         "python": place.python,
+        **({"beside": [*place.beside]} if place.beside else {}),
     }
-    with answer_log(file.with_name(f"{file.stem}.bisect"), question, restart=given["restart"]) as log:
+    with answer_log(folder, question, restart=given["restart"]) as log:
         history, oracle = _begun(log) or _begin(log, file, args, given, place, question, say)
         program = Bisected(
             folder=file.parent,
@@ -195,19 +256,9 @@ def _search(file: Path, args: tuple[str, ...], given: Mapping[str, Any]) -> bool
             file=file,
         )
         with ReleaseRuns(program, place, say) as runs:
-            bisection = bisect_program(
+            return bisect_program(
                 history, runs, log, confidence=given["confidence"], most_runs=given["runs"], say=say
-            )
-    say.close()
-    moved = _moved_along(bisection, place) if place.package == "torch" else {}
-    if given["as_json"]:
-        print_answer({"schema": SCHEMA, **bisection.to_json(), **({"triton": moved} if moved else {})})
-    else:
-        click.echo(f"{bisection.table()}\n{bisection.verdict()}")
-        if len(set(moved.values())) > 1:
-            pairs = ", ".join(f"{triton or 'none'} with torch {torch}" for torch, triton in moved.items())
-            click.echo(f"Triton moved along, and may be what changed: {pairs}. Search --over triton, too")
-    return bisection.found
+            ), oracle
 
 
 def _moved_along(bisection: Bisection, place: ReleasePlace) -> dict[str, str]:
@@ -236,16 +287,21 @@ def _begin(
     question: Mapping[str, Any],
     say: Callable[[str], None],
 ) -> tuple[ReleaseHistory, tuple[str, ...]]:
-    if place.package == "ptxas":
-        offered = environments.ptxas_releases(place.python)
-    else:
-        offered = releases(given["tritons"]) or environments.triton_releases(place.python, place.index, place.package)
-    history = history_of(place.package, given["good"], given["bad"], offered=offered)
+    history = _history(given, place)
     count, ends = len(history.releases), (history.releases[0], history.releases[-1])
     say(f"searching {count} releases of {place.package}, from the good {ends[0]} to the bad {ends[1]}")
     oracle = given["oracle"] or (_adopted(file, args, given, place, history.releases[-1], say),)
     log.begin({**question, "releases": [*history.releases], "spec": [*oracle]})
     return history, oracle
+
+
+def _history(given: Mapping[str, Any], place: ReleasePlace) -> ReleaseHistory:
+    if place.package == "ptxas":
+        offered = environments.ptxas_releases(place.python)
+    else:
+        named = releases(given["tritons"]) if place.package == "triton" else None
+        offered = named or environments.triton_releases(place.python, place.index, place.package)
+    return history_of(place.package, given["good"], given["bad"], offered=offered)
 
 
 def _adopted(

@@ -8,7 +8,9 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Mapping, Sequence
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -27,12 +29,52 @@ PATIENCE = 300.0
 _prctl = ctypes.CDLL(None).prctl
 
 
-def run_command(command: Sequence[str | Path], **options: Any) -> subprocess.CompletedProcess[Any]:
+def run_command(
+    command: Sequence[str | Path],
+    *,
+    input: Any = None,
+    capture_output: bool = False,
+    timeout: float | None = None,
+    **options: Any,
+) -> subprocess.CompletedProcess[Any]:
     """As `subprocess.run`."""
-    return subprocess.run(command, preexec_fn=tie(signal.SIGKILL), **options)
+    if capture_output:
+        options |= {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    if input is not None:
+        options["stdin"] = subprocess.PIPE
+    with start_command(command, signal.SIGKILL, **options) as process:
+        try:
+            out, said = process.communicate(input, timeout)
+        except BaseException:
+            process.kill()
+            raise
+    return subprocess.CompletedProcess(process.args, process.returncode, out, said)
 
 
-def tie(number: signal.Signals) -> Callable[[], None]:
+def start_command(command: Sequence[str | Path], end: signal.Signals, **options: Any) -> subprocess.Popen[Any]:
+    """As `subprocess.Popen`. The command gets the signal `end` when the thread that started it ends."""
+    with _ctrl_c_held_back():
+        return subprocess.Popen(command, preexec_fn=_tie(end), **options)
+
+
+@contextmanager
+def _ctrl_c_held_back() -> Iterator[None]:
+    """Ctrl-C is heard at the end of it. Within a fork Python runs hooks (one of them lets go of the lock of `logging`),
+    and ignores what is raised there, a KeyboardInterrupt too."""
+    heard, handler = [], signal.getsignal(signal.SIGINT)
+    if threading.current_thread() is not threading.main_thread() or not callable(handler):
+        yield
+        return
+    signal.signal(signal.SIGINT, lambda number, frame: heard.append(number))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, handler)
+        if heard:
+            signal.raise_signal(signal.SIGINT)
+
+
+def _tie(number: signal.Signals) -> Callable[[], None]:
     """What a new process must call to get this signal when the thread that started it ends."""
     tool = os.getpid()
 
@@ -77,8 +119,9 @@ def finished(command: Sequence[str], folder: Path, limit: float, patience: float
     `patience` even then. It hears one SIGINT only, since a second one would leave out the check of the result: a
     terminal's own does not reach its session. A second Ctrl-C here ends it at once."""
     environment = {name: value for name, value in os.environ.items() if name != "PYTEST_CURRENT_TEST"}
-    process = subprocess.Popen(
+    process = start_command(
         command,
+        signal.SIGTERM,  # since no hangup of the terminal reaches it
         cwd=folder,
         env={**environment, INSIDE: "1"},
         stdin=subprocess.DEVNULL,
@@ -87,7 +130,6 @@ def finished(command: Sequence[str], folder: Path, limit: float, patience: float
         text=True,
         errors="replace",
         start_new_session=True,
-        preexec_fn=tie(signal.SIGTERM),  # since no hangup of the terminal reaches it
     )
     interrupted = False
     try:

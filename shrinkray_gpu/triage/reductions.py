@@ -86,18 +86,19 @@ def _reduced(
     except OSError as error:
         return {"state": FAILED, "member": member.name, "why": f"cannot create {folder}: {error.strerror}"}, None
     done = finished(command(member, place, asked, folder, seconds), place.cwd, seconds + AROUND)
-    told = {"member": member.name, **_outcome(done, folder)}
+    told = {"member": member.name, **_outcome(done, folder, place.cwd)}
     if told["state"] in (LEFT, FAILED) and not (folder / "repro.py").exists():
         shutil.rmtree(folder, ignore_errors=True)
     return told, done.code if done is not None else None
 
 
-def _outcome(done: EndedCommand | None, folder: Path) -> dict[str, Any]:
+def _outcome(done: EndedCommand | None, folder: Path, cwd: Path) -> dict[str, Any]:
+    """`cwd`: of the command, from which it names its files."""
     if done is None:
         return {"state": FAILED, "why": "it did not end in time"}
     found = printed_result(done.out)
     if done.code in (0, Interrupted.exit_code) and found and not done.interrupted:
-        _bring_up(Path(found["attachment"]).parent if found["attachment"] else None, folder)
+        _bring_up((cwd / found["attachment"]).parent if found["attachment"] else None, folder)
         return {
             "state": REDUCED,
             "why": "",

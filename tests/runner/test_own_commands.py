@@ -49,3 +49,29 @@ def test_it_is_as_subprocess_runs_it() -> None:
         own_commands.run_command(["no-such-command"])
     with pytest.raises(subprocess.TimeoutExpired):
         own_commands.run_command(["sleep", "10"], timeout=0.1)
+
+
+@pytest.mark.parametrize("moment", ["before", "after_in_parent"])
+def test_a_ctrl_c_is_heard_that_comes_while_it_is_started(moment: str) -> None:
+    """Python ignores what is raised in a hook of a fork."""
+    code = f"""
+import os, signal
+from shrinkray_gpu.device import own_commands
+
+class Once:
+    come = False
+    def __call__(self):
+        if not self.come:
+            self.come = True
+            os.kill(os.getpid(), signal.SIGINT)
+
+signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored in the background of a shell
+os.register_at_fork({moment}=Once())
+try:
+    own_commands.run_command(["sleep", "5"])
+except KeyboardInterrupt:
+    print("heard", signal.getsignal(signal.SIGINT) is signal.default_int_handler)
+"""
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, timeout=50)
+    assert (done.stdout, done.stderr) == ("heard True\n", "")

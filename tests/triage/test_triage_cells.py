@@ -8,13 +8,25 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+import pytest
+
 from shrinkray_gpu.cells.cell import Row
 from shrinkray_gpu.triage.clusters import FailureMember
-from shrinkray_gpu.triage.reductions import LEFT, Reducing, reduced
+from shrinkray_gpu.triage.reductions import LEFT, REDUCED, Reducing, reduced
 from shrinkray_gpu.triage.reported import ReportedFailure
 from shrinkray_gpu.triage.reruns import Reruns, TriagePlace
 from shrinkray_gpu.triage.triage_cells import FILES, JOBS, ReductionCell, TriageCell
 
+KERNEL = """\
+import torch, triton, triton.language as tl
+
+@triton.jit
+def fill(x, N: tl.constexpr):
+    tl.store(x + tl.arange(0, N), 1.0)
+
+def test_a():
+    fill[(1,)](torch.zeros(48, device="cuda"), N=48)
+"""
 HELD = ReportedFailure("held.json", "held.json", "ValueError: no", capsule="/caps/held.json")
 
 
@@ -66,3 +78,20 @@ def test_where_the_cheapest_does_not_show_its_fault_another_one_is_reduced(tmp_p
     where = TriagePlace(sys.executable, None, {}, tmp_path, 120.0)
     told = reduced(members, where, Reducing(1.0), tmp_path / "out", 1.0)
     assert (told["member"], told["state"]) == (nodes[1], LEFT), told
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+def test_the_issue_is_beside_the_repro_wherever_this_process_stands(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A worker of Ray's stands in a folder of its own."""
+    pytest.importorskip("triton")
+    suite = tmp_path / "suite"
+    suite.mkdir()
+    (suite / "test_it.py").write_text(KERNEL)
+    monkeypatch.chdir(tmp_path)
+    member = FailureMember((ReportedFailure("test_it.py::test_a", "log", "no", "", "test_it.py::test_a"),))
+    where = TriagePlace(sys.executable, 90, {}, suite, 120.0)
+    told = reduced([member], where, Reducing(1.0), suite / "out" / "a", 1.0)
+    assert (told["state"], told["issue"]) == (REDUCED, "ISSUE.md"), told

@@ -33,6 +33,11 @@ class Bisection:
     """Those of them that could not be installed."""
 
     @property
+    def good_end_is_bad(self) -> bool:
+        found = self.search.found()
+        return (found is not None and found.first == 0) or self.search.runs(0)[0] > 0
+
+    @property
     def found(self) -> bool:
         """A set that is left only because a release could not be installed is no find."""
         found = self.search.found()
@@ -119,8 +124,8 @@ def bisect_program(
 ) -> Bisection:
     """Search the history, beginning with what the log has. No release gets more than `most_runs` runs that tell.
 
-    Raises UsageError where the bad end does not show the fault, the good end does, one of both cannot be run, or no
-    release can be installed any more.
+    Raises UsageError where the bad end does not show the fault, one of both ends cannot be run, or no release can be
+    installed any more.
     """
     sure = runs.place.arch is not None
     search = FirstBad(len(history.releases) - 1, confidence=confidence, always=SURE if sure else ALWAYS)
@@ -167,7 +172,7 @@ def _is_worth_it(search: FirstBad, version: int, most_runs: int, sure: bool) -> 
 
 
 def _check_ends(bisection: Bisection, most_runs: int) -> None:
-    """Both ends must be what the user says. Raises UsageError."""
+    """Raises UsageError where one tells nothing, or the bad one shows no fault."""
     history, search = bisection.history, bisection.search
     good, bad = (f"{history.package} {history.releases[end]}" for end in (0, -1))
     for version, name, option in ((search.last, bad, "--bad"), (0, good, "--good")):
@@ -182,11 +187,15 @@ def _check_ends(bisection: Bisection, most_runs: int) -> None:
             f"the bad end is not bad: none of {passes} runs of {bad} showed the fault. Name another release by --bad"
             + (", or allow more runs by --runs" if passes >= most_runs else "")
         )
-    found = search.found()
-    if found is not None and found.first == 0 or search.runs(0)[0]:
+
+
+def check_good_end(bisection: Bisection) -> None:
+    """It must be what the user says. Raises UsageError."""
+    search, history = bisection.search, bisection.history
+    if bisection.good_end_is_bad:
         raise UsageError(
-            f"the good end is not good: {search.runs(0)[0]} of {sum(search.runs(0))} runs of {good} showed the fault. "
-            "Name another release by --good"
+            f"the good end is not good: {search.runs(0)[0]} of {sum(search.runs(0))} runs of {history.package} "
+            f"{history.releases[0]} showed the fault. Name another release by --good"
         )
 
 

@@ -19,6 +19,8 @@ from shrinkray_gpu.oracle import Answer, Fault
 from shrinkray_gpu.reduction.program import read_program
 
 Say = Callable[[str], None]
+PACKAGES = ("torch", "triton", "ptxas")
+"""In the order in which they are installed: a torch may bring a Triton, which another one replaces."""
 OPEN = 3
 """Releases whose lanes stay open: the search goes to and fro between few."""
 
@@ -61,18 +63,23 @@ class ReleasePlace:
     environment: Mapping[str, str]
     cwd: Path
     index: str = ""
+    beside: tuple[str, str] | None = None
+    """Another package and its release, which all runs have."""
 
     def interpreter(self, release: str, say: Say) -> tuple[str, Mapping[str, str]]:
         """The interpreter with this release, and its environment; installed where that was not done before. Raises
         NoSuchRelease, and UsageError where nothing can be installed."""
-        if self.package == "ptxas":
-            tool = environments.with_ptxas(release, python=self.python, say=say)
-            # Triton has a ptxas of its own for sm_100 and above, with a variable of its own.
-            paths = dict.fromkeys(("TRITON_PTXAS_PATH", "TRITON_PTXAS_BLACKWELL_PATH"), str(tool))
-            return self.python, {**self.environment, **paths}
-        if self.package == "torch":
-            return environments.with_torch(release, python=self.python, index=self.index, say=say), self.environment
-        return environments.with_triton(release, python=self.python, index=self.index, say=say), self.environment
+        python, environment = self.python, dict(self.environment)
+        wanted = dict(filter(None, [(self.package, release), self.beside]))
+        for package in (each for each in PACKAGES if each in wanted):
+            if package == "ptxas":
+                tool = environments.with_ptxas(wanted[package], python=self.python, say=say)
+                # Triton has a ptxas of its own for sm_100 and above, with a variable of its own.
+                environment |= dict.fromkeys(("TRITON_PTXAS_PATH", "TRITON_PTXAS_BLACKWELL_PATH"), str(tool))
+            else:
+                installed = environments.with_torch if package == "torch" else environments.with_triton
+                python = installed(wanted[package], python=python, index=self.index, say=say)
+        return python, environment
 
 
 class ReleaseRuns:

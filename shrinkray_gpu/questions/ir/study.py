@@ -11,13 +11,13 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 
+from shrinkray_gpu.cells.this_machine import ThisMachine
 from shrinkray_gpu.errors import UsageError
 from shrinkray_gpu.oracle import Fault, obstacle
 from shrinkray_gpu.questions.ir.counts import count
 from shrinkray_gpu.questions.ir.patterns import STAGES, Count
 from shrinkray_gpu.questions.ir.plan import Role, StudyTest
-from shrinkray_gpu.questions.varying import FreshLanes, RunPlace
-from shrinkray_gpu.runner.at_once import at_once
+from shrinkray_gpu.questions.varying import ConfigurationCell, RunPlace, RunTerms, own_folders
 from shrinkray_gpu.runner.run import Compilation, Run
 
 FILES = (*STAGES, "cubin")
@@ -92,12 +92,12 @@ def study(
 
     Raises UsageError where the interpreter cannot run the tests at all.
     """
-    with closing(FreshLanes(place, wants=FILES)) as lanes:
-        say(f"{len(tests)} test{'s' * (len(tests) != 1)} with triton {lanes.versions.get('triton', 'missing')} ...")
-        if news := lanes.start([test.program for test in tests]):
-            say(news)
-        runs = at_once(lanes.jobs, lambda test: lanes.run(test.program), tests)
-        versions = lanes.versions
+    told = f"{len(tests)} test{'s' * (len(tests) != 1)} with triton {{triton}} ..."
+    terms = RunTerms(place, told, FILES, own=own_folders([test.program for test in tests]))
+    with closing(ThisMachine(place.jobs, say=say)) as engine:
+        rows = dict(engine.run([ConfigurationCell(test.program, terms) for test in tests]))
+    runs = [Run.from_json(rows[at]["run"]) for at in range(len(tests))]
+    versions = rows[0]["versions"]
     # Only a script that says nothing at all is a broken set-up; one that this Triton cannot compile is an answer.
     if not any(run.compiles for run in runs) and (said := next(filter(None, map(obstacle, runs)), "")):
         raise UsageError(f"no test runs in {place.python}. {said}")

@@ -12,22 +12,23 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 
-from shrinkray_gpu.device import architectures
+from shrinkray_gpu.cells.this_machine import ThisMachine
 from shrinkray_gpu.errors import NotReproduced, UsageError
 from shrinkray_gpu.oracle import Answer, Fault, Oracle, Verdict, obstacle
 from shrinkray_gpu.oracle.needs import UNASKED
 from shrinkray_gpu.oracle.statistics import Rate
 from shrinkray_gpu.questions.varying import (
     Axis,
+    ConfigurationCell,
     ConfiguredProgram,
-    FreshLanes,
     RunPlace,
+    RunTerms,
     Setting,
     UserScript,
     combinations,
     configure,
+    own_folders,
 )
-from shrinkray_gpu.runner.at_once import at_once
 from shrinkray_gpu.runner.run import Run
 
 DOUBTS = 3
@@ -124,21 +125,17 @@ def sweep(
     all_settings = combinations(axes)
     programs = [configure(program, settings) for settings in all_settings]
     tallies = [_Tally(oracle) for _ in programs]
-    asked = FreshLanes(place, wants=needs.wants, cold=cold, asserts=needs.asserts, tell=needs.timing)
-    with closing(asked) as lanes:
-        compiled = f"{architectures.name(place.arch)}, nothing launched" if place.arch is not None else "no GPU"
-        where = lanes.versions.get("gpu", "the GPU") if lanes.gpu else compiled
-        say(f"{len(programs)} configurations, {runs} run{'s' * (runs > 1)} each, on {where} ...")
-        if news := lanes.start(programs):
-            say(news)
-        turns = [number for _ in range(runs) for number in range(len(programs))]
-
-        def one(number: int) -> None:
-            if not tallies[number].hopeless:
-                tallies[number].add(lanes.run(programs[number]))
-
-        at_once(lanes.jobs, one, turns, progress=lambda count: done(count, len(turns)))
-        versions = lanes.versions
+    told = f"{len(programs)} configurations, {runs} run{'s' * (runs > 1)} each, on {{gpu}} ..."
+    terms = RunTerms(place, told, needs.wants, cold, needs.asserts, needs.timing, own_folders(programs))
+    asked = [ConfigurationCell(each, terms) for each in programs]
+    versions, where, count = {}, "", 0
+    with closing(ThisMachine(place.jobs, say=say)) as engine:
+        for turns in (min(runs, DOUBTS), runs - DOUBTS):
+            numbers = [number for number, tally in enumerate(tallies) if not tally.hopeless] * turns
+            for at, row in engine.run([asked[number] for number in numbers]):
+                tallies[numbers[at]].add(Run.from_json(row["run"]))
+                versions, where, count = row["versions"], row["on"], count + 1
+                done(count, runs * len(programs))
     cells = tuple(
         tally.cell(settings, each) for tally, settings, each in zip(tallies, all_settings, programs, strict=True)
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -215,9 +216,54 @@ def test_over_torch_the_triton_that_it_pins_moves_along_and_that_is_told(
     assert environments.triton_of(python) == environments.triton_of(sys.executable)  # held
 
 
+PAIR = "import torch, triton\nif {}:\n    {{}}['gone']\n"
+
+
+@pytest.fixture(scope="module")
+def pairs(tmp_path_factory: pytest.TempPathFactory) -> Releases:
+    folder = tmp_path_factory.mktemp("pairs")
+    index(folder / "index", {f"9.0.dev{build}": build for build in (1, 2, 3)})
+    return Releases(folder, index(folder / "index", {f"2.0.{build}": build for build in (1, 2, 3)}, "torch"))
+
+
+@pytest.mark.parametrize(
+    ("condition", "code", "told"),
+    [
+        (
+            "torch.BUILD >= 2 and triton.BUILD >= 3",
+            0,
+            r"a fault of the pair: the fault began in triton 9.0.dev3 \(probability [\d.]+\); the fault began in torch "
+            r"2.0.2 \(probability [\d.]+\); triton 9.0.dev1 with torch 2.0.3 and triton 9.0.dev3 with torch 2.0.1 "
+            r"are good",
+        ),
+        ("torch.BUILD >= 3", 0, r"the fault began in torch 2.0.3 \(probability [\d.]+\); triton has no part in it"),
+        (
+            "torch.BUILD >= 2 or triton.BUILD >= 2",
+            3,
+            "not found: triton 9.0.dev1 with torch 2.0.3 shows the fault, and so does triton 9.0.dev3 with torch 2.0.1",
+        ),
+    ],
+)
+def test_a_fault_of_a_pair_and_one_of_a_single_package(
+    pairs: Releases, program: Path, condition: str, code: int, told: str
+) -> None:
+    program.write_text(PAIR.format(condition))
+    words = ("--over", "triton,torch", "--good", "9.0.dev1,2.0.1", "--bad", "9.0.dev3,2.0.3")
+    done = pairs.bisect(program, *words)
+    assert done.returncode == code and re.match(told, done.stdout.splitlines()[-1]), done.stdout + done.stderr
+    again = pairs.bisect(program, *words, "--json")  # from the answers of both searches
+    assert again.returncode == code and json.loads(again.stdout)["verdict"] == done.stdout.splitlines()[-1], (
+        again.stderr
+    )
+
+
 @pytest.mark.parametrize(
     ("words", "told"),
     [
+        (["--good", "1", "--bad", "2", "--over", "triton,ptxas"], "--good 1: give one release of each of --over"),
+        (["--good", "1,1", "--bad", "2,2", "--over", "triton,triton"], "--over triton,triton: name one of torch,"),
+        (["--good", "1", "--bad", "2", "--over", "numpy"], "--over numpy: name one of torch, triton, ptxas, or two"),
+        (["--good", "1,1", "--bad", "2,2", "--over", "triton,driver"], "a driver cannot be installed aside"),
         (["--good", "1", "--bad", "2", "--over", "driver"], "a driver cannot be installed aside"),
         (["--good", "1", "--bad", "2", "--over", "torch", "--triton", "3.6.0"], "--triton is for --over triton"),
         ([], "between which releases? Give --good V, too"),
