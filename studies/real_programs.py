@@ -5,8 +5,8 @@
 Each package gets an environment of its own, and its sdist is unpacked, which holds the tests. A seeded sample of the
 tests that pytest collects is run on the virtual `sm_90`, as pytest runs it. Each that fails then goes to the command
 `shrink`, and of each package the first few that do not. Of a package whose sdist has no tests, the calls in
-`benchmarks/seeding/calls` are drawn. Each answer is a row of the file of results, the last of a test counts, and what is
-there is not run again. The table of `real_programs.md` is printed.
+`benchmarks/seeding/calls` are drawn. Each answer is a row of the file of results. The last of a test
+counts, and what is there is not run again. The table of `real_programs.md` is printed.
 """
 
 from __future__ import annotations
@@ -97,7 +97,8 @@ class Row:
     exit: int
     """Of the command; negative: the signal that ended it."""
     ended: str
-    """`repro`, `unverified`, `no fault`, `no repro`, `refused`, `usage`, `traceback`, `too slow`, `died`, `not asked`."""
+    """`repro`, `unverified`, `no fault`, `no repro`, `refused`, `usage`, `traceback`, `too slow`, `died`,
+    `not asked`."""
     said: str
     """The last line that the command says of it; where it was not asked, that the test ends in."""
     before: int
