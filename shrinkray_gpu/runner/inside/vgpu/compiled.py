@@ -65,8 +65,8 @@ def _apart(gpu: Gpu, original: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _differentiated(gpu: Gpu, original: Callable[..., Any]) -> Callable[..., Any]:
-    """A gradient that is traced is one of fake tensors on the GPU. An eager `backward()` before it, whose tensors are on
-    the CPU, has the engine without a thread for a GPU."""
+    """What is traced is a gradient of fake tensors on the GPU. After an eager `backward()`, which is on the CPU, the
+    engine has no thread for a GPU."""
 
     def call(*args: Any, **kwargs: Any) -> Any:
         if gpu.compiling:
