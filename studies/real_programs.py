@@ -99,7 +99,8 @@ class Row:
     exit: int
     """Of the command; negative: the signal that ended it."""
     ended: str
-    """`repro`, `unverified`, `no fault`, `no repro`, `refused`, `usage`, `traceback`, `too slow`, `died`,
+    """`repro`, `unverified`, `no fault`, `offer` (the test caught a failure, which may be asked for), `no repro`,
+    `refused`, `usage`, `traceback`, `too slow`, `died`,
     `not asked`."""
     said: str
     """The last line that the command says of it; where it was not asked, that the test ends in."""
@@ -325,6 +326,8 @@ def ended(code: int, last: Mapping[str, Any], said: str) -> str:
         return "too slow"
     if last.get("event") == "result":
         return "repro" if code == 0 else "unverified"
+    if "may be asked for" in last.get("text", ""):
+        return "offer"
     if "ends without a fault" in last.get("text", ""):
         return "no fault"
     return {2: "usage", 3: "no repro", 5: "refused"}.get(code, "died")
