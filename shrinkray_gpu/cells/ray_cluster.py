@@ -40,7 +40,9 @@ class RayCluster:
             import ray
         except ImportError as error:
             missing = f": {error}" if getattr(error, "name", "ray") != "ray" else ""
-            raise UsageError(f"--ray needs Ray, of the cluster's own version{missing}: pip install ray") from error
+            raise UsageError(
+                f"--ray needs Ray, of the cluster's own version{missing}: pip install ray"
+            ) from error
         self.address, self._ray, self._say = address, ray, say
         _reach(address)
         self._ends = ExitStack()

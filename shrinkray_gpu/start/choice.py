@@ -222,7 +222,9 @@ class StartSearch:
         told = f"not lifted: {obstacle}" if obstacle else told
         return in_one_file(replace(as_it_is, told=told), oracle, self.runs, self.say)
 
-    def _lifted(self, start: Start, text: str, seen: tuple[Run, ...], told: str, run: Run, *, children: bool) -> Start:
+    def _lifted(
+        self, start: Start, text: str, seen: tuple[Run, ...], told: str, run: Run, *, children: bool
+    ) -> Start:
         program, given = start.program.with_text(text), self.given
         more = stands_on_more(start.program, given, children=children) or from_elsewhere(program, start.program)
         if not (more or program.size < start.program.size):

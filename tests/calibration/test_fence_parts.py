@@ -33,7 +33,9 @@ def planned(folder: Path, text: str, spec: str, *, mode: str | None = None, conf
     path = folder / "failing.py"
     path.write_text(text)
     (folder / "scratch").mkdir()
-    setup = Setup(sys.executable, dict(os.environ), (), (str(folder),), str(folder / "scratch"), confine=confine)
+    setup = Setup(
+        sys.executable, dict(os.environ), (), (str(folder),), str(folder / "scratch"), confine=confine
+    )
     script = Script(path, cwd=folder, original=text)
     return make(text, script, setup, oracle=parse(spec, folder=folder), limits=Limits(2, mode=mode))
 

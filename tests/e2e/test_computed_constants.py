@@ -10,7 +10,7 @@ from shrinkray_gpu.oracle import Answer
 from tests.e2e.command import only, shrink
 from tests.e2e.conftest import Judged
 
-HEAD = """\
+HEAD = '''\
 import argparse
 import dataclasses
 import functools
@@ -39,7 +39,7 @@ def data(size):
     return torch.ones(4, size, device="cuda")
 
 
-"""
+'''
 PLAIN = """\
 def quarters(x):
     rows, size = x.shape

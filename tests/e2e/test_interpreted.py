@@ -93,7 +93,7 @@ def test_what_a_kernel_wrote_decides(
     assert as_it_is.faults and cured.answer is Answer.PASSES, (as_it_is, cured)
 
 
-PARTS = """\
+PARTS = '''\
 import os
 
 os.environ["TRITON_INTERPRET"] = "1"
@@ -123,7 +123,7 @@ for amount in (16, 10):
     energies = torch.arange(amount, dtype=torch.float32)
     layers = torch.arange(amount, dtype=torch.int32) % 4
     print([part.sum().item() for part in by_layer(energies, layers)])
-"""
+'''
 
 
 def test_an_error_whose_numbers_a_kernel_makes_is_its_own_though_zeros_fail_in_the_same_words(

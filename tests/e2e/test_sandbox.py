@@ -25,10 +25,9 @@ from tests.e2e.command import SHRINK, environment, refused, shrink
 from tests.hostile.test_hostile import carriers, not_gone
 from tests.lift.test_from_capsule import WHOLE
 
-WORKS = (
-    shutil.which("bwrap") is not None
-    and not subprocess.run([*sandbox.bwrap_command([], SandboxPlaces())[1]], capture_output=True).returncode
-)
+WORKS = shutil.which("bwrap") is not None and not subprocess.run(
+    [*sandbox.bwrap_command([], SandboxPlaces())[1]], capture_output=True
+).returncode
 needs_bwrap = pytest.mark.skipif(not WORKS, reason="no sandbox of bubblewrap can be made here")
 TRIES = """
 import json, os, socket

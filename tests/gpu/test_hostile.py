@@ -64,14 +64,14 @@ ON_THE_GPU = {
         stdout="523776\n",
     ),
     "a daemon with a context of its own": Candidate(
-        X + 'import subprocess, sys\ntext = \'import time, torch; x = torch.ones(1 << 30, device="cuda"); '
+        X + "import subprocess, sys\ntext = 'import time, torch; x = torch.ones(1 << 30, device=\"cuda\"); "
         "print(int(x[0]), flush=True); time.sleep(600)'\n"
         "child = subprocess.Popen([sys.executable, '-c', text], stdout=subprocess.PIPE, start_new_session=True)\n"
         "print(child.stdout.readline())\n",
         stdout="b'1\\n'\n",
     ),
     "a daemon that computes for ever": Candidate(
-        X + 'import subprocess, sys\ntext = \'import torch; x = torch.ones(1, device="cuda"); '
+        X + "import subprocess, sys\ntext = 'import torch; x = torch.ones(1, device=\"cuda\"); "
         "print(1, flush=True); torch.cuda._sleep(1 << 62); torch.cuda.synchronize()'\n"
         "child = subprocess.Popen([sys.executable, '-c', text], stdout=subprocess.PIPE, start_new_session=True)\n"
         "print(child.stdout.readline())\n",

@@ -69,6 +69,7 @@ def test_a_cubin_is_read_as_nvidia_s_tools_read_it(cache: Path, most: int | None
     assert seen.spills == max(0, int(usage["STACK"]) - -(-declared // 8) * 8)
     assert (seen.spills > 0) is (most is not None)
 
+
     assert cubin.figures(kernel.asm["cubin"], "other") == {}
 
 

@@ -36,7 +36,9 @@ LEVELS = {landlock.WRITES: 1, landlock.TCP: 4, landlock.SIGNALS: 6}
 ABSTRACT = "import socket\nsocket.socket(socket.AF_UNIX).connect({!r})\n"
 
 
-def pool(folder: Path, *, writable: tuple[Path, ...] = (), left_open: tuple[str, ...] = (), mode: str = "cold") -> Pool:
+def pool(
+    folder: Path, *, writable: tuple[Path, ...] = (), left_open: tuple[str, ...] = (), mode: str = "cold"
+) -> Pool:
     setup = private_setup(
         folder / "work",
         dict(os.environ),
@@ -86,7 +88,9 @@ def held(part: str, folder: Path) -> bool:
     ],
     ids=["a file", "a connection", "a port", "the tool", "its parent", "the tool's limits", "an abstract socket"],
 )
-def test_what_a_part_of_the_fence_refuses(tmp_path: Path, part: str, source: str, forbidden: tuple[str, ...]) -> None:
+def test_what_a_part_of_the_fence_refuses(
+    tmp_path: Path, part: str, source: str, forbidden: tuple[str, ...]
+) -> None:
     with socket.socket(socket.AF_UNIX) as listening, socket.create_server(("127.0.0.1", 0)) as server:
         listening.bind(name := f"\0shrink-{tmp_path}")
         listening.listen(5)
@@ -100,7 +104,9 @@ def test_what_a_part_of_the_fence_refuses(tmp_path: Path, part: str, source: str
 PORT = "import socket\nsocket.socket().bind(('127.0.0.1', 0))"
 
 
-def test_a_run_that_writes_a_core_dump_of_the_gpu_gets_a_port(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_run_that_writes_a_core_dump_of_the_gpu_gets_a_port(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The driver asks for one, and without an end where the fence refuses it."""
     monkeypatch.setenv("CUDA_ENABLE_COREDUMP_ON_EXCEPTION", "0")
     assert outcomes(tmp_path, PORT) == ["PermissionError" if held(landlock.TCP, tmp_path) else ""] * 3

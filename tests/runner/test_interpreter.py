@@ -26,7 +26,9 @@ def without_torch(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(interpreter, "find_spec", lambda name: None)
 
 
-def test_a_folder_of_that_name_where_we_stand_is_not_installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_folder_of_that_name_where_we_stand_is_not_installed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     made = environment(tmp_path / ".venv", torch=True)
     for name, file in (("rings", "__init__.py"), ("spaces", "notes.txt")):
         (tmp_path / name).mkdir()

@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any
 
 # recipe: begin
-FILE = "softmax_spills.ptx"
-KERNEL = "softmax"
+FILE = 'softmax_spills.ptx'
+KERNEL = 'softmax'
 GRID = (1, 1, 1)
 BLOCK = (128, 1, 1)
 SHARED = 0

@@ -142,7 +142,9 @@ def _keepers(found: Iterable[Process]) -> list[int]:
 
 def _workers(found: Sequence[Process]) -> list[int]:
     guards = set(_keepers(found))
-    return [one.pid for one in found if one.parent in guards and "main.py" in one.command and "--" not in one.command]
+    return [
+        one.pid for one in found if one.parent in guards and "main.py" in one.command and "--" not in one.command
+    ]
 
 
 def _lanes(found: Iterable[Process], workers: set[int]) -> list[int]:

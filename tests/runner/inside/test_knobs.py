@@ -441,7 +441,9 @@ kernel[(1,)](x, %s, KIND="a")
         ("32, 32, WIDTH=16", "WIDTH", 0),  # nothing is refused
     ],
 )
-def test_what_is_refused_is_asked_again_with_other_numbers(pool: Pool, given: str, asked: str, otherwise: int) -> None:
+def test_what_is_refused_is_asked_again_with_other_numbers(
+    pool: Pool, given: str, asked: str, otherwise: int
+) -> None:
     text = AGREEING % given
     plain, turned = pool.run(text), pool.run(text, way=KnobSetting("numbers", knobs={"other-numbers": asked}))
     assert turned.turned == {"other-numbers": otherwise}
