@@ -179,7 +179,8 @@ class Reruns:
 
     def tests(self, args: tuple[str, ...]) -> list[str]:
         """The node ids that pytest collects. Raises UsageError where it collects none."""
-        command = self._located(("--collect-only", "-q", "--no-header", "--maxfail=0", *args))
+        # Absolute: a `-q` of the project's settings would add to ours, and then pytest prints counts in place of ids.
+        command = self._located(("--collect-only", "--verbosity=-1", "--no-header", "--maxfail=0", *args))
         run = self._run(command.text, self._script(command))
         root = self.place.settings.root(self.place.cwd)
         nodes = [seen_from(self.place.cwd, line, root) for line in run.stdout.splitlines() if _NODE.match(line)]

@@ -207,6 +207,14 @@ def test_wrong_numbers_show_where_kernels_compute_and_so_do_those_of_a_repro(tmp
 
 
 @pytest.mark.slow
+def test_a_project_that_is_quiet_by_itself_has_its_tests_found(tmp_path: Path) -> None:
+    (tmp_path / "pytest.ini").write_text("[pytest]\naddopts = -q\n")
+    (tmp_path / "test_it.py").write_text("def test_it():\n    pass\n")
+    with Reruns(TriagePlace(sys.executable, 90, {}, tmp_path, 120.0)) as reruns:
+        assert reruns.tests(()) == ["test_it.py::test_it"]
+
+
+@pytest.mark.slow
 def test_what_a_corpus_knows_is_named_and_not_reduced(tmp_path: Path) -> None:
     known = Path(__file__).parents[2] / "corpus" / "tma_misaligned" / "failing.py"
     (tmp_path / "test_it.py").write_text(

@@ -16,6 +16,17 @@ for _ in range(2):
     optimizer.zero_grad()
 print(loss.device, model[0].weight.device, torch._dynamo.utils.counters["frames"]["ok"])
 """
+TRACED_GRADIENT = """
+import torch
+x = torch.randn(8, 16, device="cuda", requires_grad=True)
+x.square().sum().backward()
+
+@torch.compile
+def step(x):
+    return torch.func.grad_and_value(lambda y: y.sin().sum())(x)
+
+print(step(x.detach())[0].device)
+"""
 OWN_KERNEL = """
 import torch, triton, triton.language as tl
 
@@ -60,6 +71,12 @@ def test_a_model_is_trained(play):
     assert any("layer_norm" in name for name in names) and any("backward" in name for name in names), names
     assert {launch["hash"] for launch in seen.launches} <= {each["hash"] for each in seen.compiles}
     assert all(launch["generated"] for launch in seen.launches)
+
+
+def test_a_gradient_is_traced_after_an_eager_one(play):
+    seen = play(TRACED_GRADIENT)
+    assert seen.printed.splitlines()[-1:] == ["cuda:0"], seen.error or seen.printed
+    assert any("sin" in launch["kernel"] for launch in seen.launches)
 
 
 def test_a_kernel_of_the_script_is_judged_within(play):

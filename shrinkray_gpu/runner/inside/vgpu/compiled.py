@@ -13,6 +13,7 @@ import os
 from typing import Any, Callable
 
 import torch
+import torch.autograd.graph
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from ..process.own_bug import Limit
@@ -28,6 +29,9 @@ _OURS = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 
 
 def patch(patches: Patches, gpu: Gpu) -> None:
+    for module in (torch.autograd, torch.autograd.graph):
+        if hasattr(module, "_engine_run_backward"):
+            patches.wrap(module, "_engine_run_backward", functools.partial(_differentiated, gpu))
     patches.on_import("torch._dynamo", lambda module: _keep_out(patches, module))
     patches.on_import("torch._dynamo.convert_frame", lambda module: _frames(patches, gpu, module))
     patches.on_import("torch._dynamo.utils", lambda module: _constants(patches, module))
@@ -56,6 +60,18 @@ def _apart(gpu: Gpu, original: Callable[..., Any]) -> Callable[..., Any]:
                 return original(*args, **kwargs)
         finally:
             gpu.compiling -= 1
+
+    return call
+
+
+def _differentiated(gpu: Gpu, original: Callable[..., Any]) -> Callable[..., Any]:
+    """What is traced is a gradient of fake tensors on the GPU. After an eager `backward()`, which is on the CPU, the
+    engine has no thread for a GPU."""
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        if gpu.compiling:
+            accelerator.build().start_autograd()
+        return original(*args, **kwargs)
 
     return call
 
