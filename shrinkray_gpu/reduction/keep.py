@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from functools import partial
 
 import libcst as cst
 
@@ -57,8 +56,7 @@ def kept_nodes(program: Program, keep: frozenset[str]) -> set[cst.CSTNode]:
             around = [node for node in statements if layout.outer[node][0] <= offset < layout.outer[node][1]]
             if around:
                 inner = min(around, key=lambda node: layout.outer[node][1] - layout.outer[node][0])
-                stays = {"keep-head": _head, "keep-parts": partial(_parts, program, comment)}.get(mark)
-                kept.update(stays(inner) if stays is not None else (inner,))
+                kept.update(_staying(program, inner, mark, comment))
         elif mark == "keep-begin":
             begins.append(offset)
         elif begins:
@@ -85,6 +83,12 @@ def _head(statement: cst.CSTNode) -> tuple[cst.CSTNode, ...]:
         told = [each for each in every if each.default is not None or _is_constant(each)]
         return (*told, *statement.decorators)
     return (statement.test,) if isinstance(statement, cst.If | cst.While) else (statement,)
+
+
+def _staying(program: Program, statement: cst.CSTNode, mark: str, comment: cst.Comment) -> Iterable[cst.CSTNode]:
+    if mark == "keep-parts":
+        return _parts(program, comment, statement)
+    return _head(statement) if mark == "keep-head" else (statement,)
 
 
 def _parts(program: Program, comment: cst.Comment, statement: cst.CSTNode) -> Iterator[cst.CSTNode]:

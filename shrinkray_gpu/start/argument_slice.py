@@ -1,5 +1,6 @@
 """Marks at what the host program does to make some arguments of a kernel: `# shrink: keep` on the statements that they
-hang on, `# shrink: keep-head` on conditions and loops, `# shrink: keep-parts` on the launch that computes one itself."""
+hang on, `# shrink: keep-head` on conditions and loops, `# shrink: keep-parts` on the launch that computes
+one itself."""
 
 from __future__ import annotations
 
@@ -142,9 +143,9 @@ def marked(text: str, found: Slice, mark: str = MARK) -> str:
     """The text with these marks; `mark` is that of a statement."""
     lines = text.split("\n")
     for statement, values in found.parts.items():
-        kept = [" ".join((ast.get_source_segment(text, each) or "").split()) for each in values]
-        whole = any(SEPARATOR in each for each in kept)
-        _mark(lines, statement, mark if whole else PARTS + SEPARATOR.join(kept), statement.end_col_offset)
+        told = [" ".join((ast.get_source_segment(text, each) or "").split()) for each in values]
+        whole = any(SEPARATOR in each for each in told)
+        _mark(lines, statement, mark if whole else PARTS + SEPARATOR.join(told), statement.end_col_offset)
     for statement in found.statements:
         call, end = found.calls.get(statement), statement.end_col_offset
         if isinstance(statement, ast.Expr) and call is not None and statement.lineno == statement.end_lineno:

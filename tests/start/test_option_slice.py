@@ -63,7 +63,9 @@ def test_what_the_constants_and_options_hang_on_stays() -> None:
         "TUNED = {64: (32, 4), 128: (64, 2)}", "return TUNED.get(width * 2, (256, 5))", "width = x.shape[1]",
         "rows, stages = tile_for(width)", "run(torch.zeros(4, 64), 3)",
     ]  # fmt: skip
-    assert f"num_stages=stages){PARTS}rows ;; stages\n" in marked  # of `rows, stages = ...` nothing else would keep them
+    assert (
+        f"num_stages=stages){PARTS}rows ;; stages\n" in marked
+    )  # of `rows, stages = ...` nothing else would keep them
 
 
 def test_so_does_what_an_autotuner_is_told() -> None:
