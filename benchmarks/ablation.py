@@ -13,9 +13,8 @@ ended. It measures a row anew where the tool, the program, the lanes or the opti
 a changed tool. Exit code 0: all rows are there; 5: some are left for the next call.
 
 The reductions use the command line and its journal alone, so that passes may move and be renamed. A step that was taken
-back later counts too. A second course names no steps of its own: where one won, each pass that had candidates is left
-out once, since any of them may have taken a step in it. Reductions beside each other take longer: compare seconds only
-where `beside` and `cores` are the same, and look at CPU seconds first.
+back later counts too. Reductions beside each other take longer: compare seconds only where `beside` and `cores` are the
+same, and look at CPU seconds first.
 """
 
 from __future__ import annotations

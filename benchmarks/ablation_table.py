@@ -14,8 +14,6 @@ from typing import Any
 
 SAME = ("arch", "jobs", "options", "torch", "triton", "tool")
 """What two rows must share to be compared: all else on the machine changes seconds only."""
-SECOND = "second course"
-"""The journal's name for a course that began again from the start and ended smaller."""
 NOISE_SHARE, NOISE = 0.1, 10
 """A difference in tries counts if it is more than this share and more than this number; a lesser one may be chance."""
 
@@ -34,8 +32,6 @@ Pairs = Mapping[str, Sequence[tuple[Row, Row]]]
 def drops(row: Row, schedule: Sequence[str]) -> list[str]:
     """The passes whose absence can change this reduction, in the order of the schedule."""
     active = set(row["steps"]) | {name for name, bill in row["bills"].items() if bill["taken"]}
-    if SECOND in row["steps"]:
-        active |= {name for name, bill in row["bills"].items() if bill["tries"] or bill["free"]}
     return [name for name in schedule if name in active]
 
 

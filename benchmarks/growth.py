@@ -132,7 +132,6 @@ def main() -> None:
     parser.add_argument("--jobs", type=int)
     parser.add_argument("--max-time", type=float, default=300)
     parser.add_argument("--no-lift", action="store_true", help="as where a launch cannot be lifted")
-    parser.add_argument("--no-second", action="store_true", help="one course: half of the time, for the same growth")
     parser.add_argument("--again", action="store_true")
     parser.add_argument("--note", default="")
     parser.add_argument("--plot", action="store_true", help="only draw what is there")
@@ -169,7 +168,6 @@ def one(text: str, program: suite.Failing, arch: int | None, given: argparse.Nam
             output=Path(folder, "repro.py"),
             max_time=given.max_time,
             skip=frozenset({"lift"} if given.no_lift else ()),
-            second=not given.no_second,
             report=False,
         )
         began, cpu = time.monotonic(), time.process_time()

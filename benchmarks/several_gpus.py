@@ -306,7 +306,6 @@ def shrunk(text: str, *options: str, count: int | None = None, limit: float = LI
             *options,
             *(["--gpus", str(count)] if count else []),
             "--no-report",
-            "--no-second",
             "--final-runs",
             "1",
         ]

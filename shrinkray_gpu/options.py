@@ -61,8 +61,6 @@ class Options:
     """Off: what makes the launches of a program judged before runs all the same; for comparison."""
     ahead: bool = True
     """Off: lanes that idle do not begin with what will most likely be asked next; for comparison."""
-    second: bool = True
-    """Off: one course only; for comparison, or where each try is dear."""
     confidence: float = 0.95
     """Of the whole reduction, where the fault is a flaky one."""
     report: bool = True

@@ -34,7 +34,6 @@ LOG = """\
    12.6 s     91 tokens   14 lines  round 2
    18.9 s     45 tokens    8 lines  pass          tries  free taken tokens seconds finding judging
 tiles             5     1     1      0     3.8     0.0     3.8
-second course    24     0     0      0     3.8     0.2     3.6
 cuda_conditionals     0     0     0      0     0.0     0.0     0.0
 statements       20     4     4     -2     1.1     0.0     1.0
 all             190    10    34    392    18.9     0.8    17.9
@@ -96,7 +95,6 @@ def test_steps_are_read_from_the_journal() -> None:
 def test_the_bill_is_read_from_what_the_reducer_says() -> None:
     assert ablation.bills(LOG) == {
         "tiles": {"tries": 5, "free": 1, "taken": 1, "tokens": 0},
-        "second course": {"tries": 24, "free": 0, "taken": 0, "tokens": 0},
         "statements": {"tries": 20, "free": 4, "taken": 4, "tokens": -2},
     }
     assert ablation.bills("out of time") == {}
@@ -106,12 +104,6 @@ def test_only_what_took_a_step_is_left_out_in_the_order_of_the_schedule() -> Non
     bills = {name: {"tries": 3, "free": 0, "taken": 0, "tokens": 0} for name in ("fillings", "names")}
     row = _row("one", None, 10, 40, steps={"statements": {}, "layout": {}, "lift": {}}, bills=bills)
     assert ablation_table.drops(row, SCHEDULE) == ["lift", "statements"]
-
-
-def test_after_a_second_course_that_won_each_pass_with_candidates_may_have_taken_a_step() -> None:
-    bills = {"fillings": {"tries": 3, "free": 0, "taken": 0, "tokens": 0}}
-    row = _row("one", None, 10, 40, steps={"lift": {}, "second course": {}}, bills=bills)
-    assert ablation_table.drops(row, SCHEDULE) == ["lift", "fillings"]
 
 
 def test_a_pass_helps_by_tokens_by_guards_or_by_tries() -> None:

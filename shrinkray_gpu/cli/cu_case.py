@@ -134,7 +134,6 @@ def _asked(file: Path, args: Sequence[str], given: Mapping[str, Any], say: Say) 
         restart=given["restart"],
         jobs=given["jobs"] or cores.usable(),
         seed=given["seed"],
-        second=not given["no_second"],
         **({} if given["max_time"] is None else {"max_time": given["max_time"]}),
     )
     output = (given["output"] or file.with_name(f"repro_{file.stem}.cu")).absolute()

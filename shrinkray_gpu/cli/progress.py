@@ -70,10 +70,7 @@ class Progress:
         size = f"{self.tokens} tokens, {self.lines} lines"
         at, passes = ORDER.get(event.pass_name, 0), len(ORDER)
         minimal = event.round > self.shrank
-        if minimal and not at:  # a second course
-            why = ": whether another order of passes leads further"
-            what = f"minimal so far; {event.pass_name}{why * self.screen.is_wide}"
-        elif minimal:
+        if minimal:
             what = f"minimal so far; check {at} of {passes}{' that nothing smaller works' * self.screen.is_wide}"
         else:
             what = f"pass {event.pass_name}, round {event.round}" if event.pass_name else f"round {event.round}"

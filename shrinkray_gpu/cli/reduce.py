@@ -55,9 +55,7 @@ class _Reduce(TakesModule):
         ),
         "What FILE may be": ("m", "sources", "launch", "pass", "ptxas", "nvcc"),
         "How it is run": ("arch", "python", "env", "cwd", "writable", "sandbox", "jobs", "gpus"),
-        "How long it may take": (
-            "timeout", "max-time", "final-runs", "resume", "restart", "no-second", "check",
-        ),
+        "How long it may take": ("timeout", "max-time", "final-runs", "resume", "restart", "check"),
         "What comes of it": ("output", "no-report", "for", "publish", "zip", "cu", "gpu-price"),
         "What is said": ("quiet", "verbose", "json", "help"),
         "To study the tool": ("list-passes", "skip-pass", "seed", "mode"),
@@ -168,7 +166,7 @@ class _Reduce(TakesModule):
 @click.option("--kernel-only", is_flag=True, hidden=True, help="Refuse a fault that hangs on no kernel.")
 @click.option("--no-credit", is_flag=True, hidden=True, help="Each accepted step takes a run of its own. To compare.")
 @click.option("--no-ahead", is_flag=True, hidden=True, help="Lanes idle where nothing is asked. To compare.")
-@click.option("--no-second", is_flag=True, help="Do not try, at the end, to do better once more from the start.")
+@click.option("--no-second", is_flag=True, hidden=True, expose_value=False)  # of a version before; changes nothing
 @click.option(
     "--cu", is_flag=True, help="Of a program that builds CUDA C++: write a .cu with a main() beside the result, too."
 )
@@ -350,7 +348,7 @@ def _options(args: tuple[str, ...], given: dict[str, Any], found: str) -> Option
         "skip": frozenset(given["skip"]),
         "environment": settings(given["env"]),
     }
-    left_out = {name: not given[f"no_{name}"] for name in ("guards", "credit", "ahead", "second", "report")}
+    left_out = {name: not given[f"no_{name}"] for name in ("guards", "credit", "ahead", "report")}
     return Options(**{**as_typed, **read, **left_out})
 
 

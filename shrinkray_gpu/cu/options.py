@@ -55,5 +55,3 @@ class CuOptions:
     max_time: float = 600.0
     """Seconds of search."""
     seed: int = 0
-    second: bool = True
-    """Whether to try, at the end, to do better once more from the start."""

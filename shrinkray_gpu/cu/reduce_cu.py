@@ -157,7 +157,6 @@ def reduce_cu(
                     seed=journal.header["seed"],
                     width=journal.header["width"],
                     skip=options.skip,
-                    second=options.second,
                     stop=stop,
                     deadline=started + options.max_time,
                 ),

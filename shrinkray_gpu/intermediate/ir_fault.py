@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from shrinkray_gpu.intermediate.compiler import Trial
 from shrinkray_gpu.oracle.speech import signal_name
@@ -26,6 +26,9 @@ _LOOSE = (
 """What differs between a program and a smaller one with the same fault, in words that quote the program."""
 
 
+ASSERTION = "assertion"
+
+
 @dataclass(frozen=True)
 class IrFault:
     """One fault; equal faults are the same fault."""
@@ -33,12 +36,17 @@ class IrFault:
     name: str
     """Of the pass."""
     kind: str
-    words: str
-    """Without numbers, types and names of the program's own."""
+    words: str = field(compare=False)
+    """As the compiler says them."""
     file: str = ""
     """The file of the assertion, without folders."""
     function: str = ""
     """The function that asserts."""
+    compared: str = field(init=False, repr=False)
+    """The words without numbers, types and names of the program's own; those of an assertion are the compiler's own."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "compared", self.words if self.kind == ASSERTION else _loose(self.words))
 
     def __str__(self) -> str:
         """In one line."""
@@ -46,6 +54,10 @@ class IrFault:
         # An assertion in a header says little without the types of its function.
         function = f" in {self.function}" if self.file.endswith(".h") else ""
         return " ".join(f"{self.name}: {where}{self.words or self.kind}{function}".split())
+
+    def is_told_by(self, line: str) -> bool:
+        """Whether such a line, of another run or of a release before words were kept as they are, is of this fault."""
+        return line == str(self) or self.kind != ASSERTION and _loose(line) == _loose(str(self))
 
 
 def fault_in(trial: Trial, name: str) -> IrFault | None:
@@ -56,7 +68,7 @@ def fault_in(trial: Trial, name: str) -> IrFault | None:
         return told
     ended_by = os.WTERMSIG(trial.status) if os.WIFSIGNALED(trial.status) else None
     kind = kind_without_words(trial.said, ended_by)
-    return IrFault(name, kind, "" if ended_by or "PassManager" in trial.raised else _loose(trial.raised))
+    return IrFault(name, kind, "" if ended_by or "PassManager" in trial.raised else trial.raised.strip())
 
 
 def kind_without_words(said: str, ended_by: int | None) -> str:
@@ -70,21 +82,21 @@ def fault_told(said: str, name: str) -> IrFault | None:
     """The fault that these words of the compiler tell of; None if they tell of none."""
     if found := _ASSERTION.search(said):
         function = re.sub(r"\s+", " ", found["function"])
-        return IrFault(name, "assertion", found["words"], _file(found["file"]), function)
+        return IrFault(name, ASSERTION, found["words"], _file(found["file"]), function)
     if found := _UNREACHABLE.search(said):
-        return IrFault(name, "unreachable", _loose(found["words"]), _file(found["file"]))
+        return IrFault(name, "unreachable", found["words"].strip(), _file(found["file"]))
     if found := _FATAL.search(said):
         # What is fatal may be the same words for each reason, which an error before it tells.
         reason = _error(said[: found.start()])
-        return IrFault(name, "LLVM error", "; ".join(filter(None, (reason, _loose(found["words"])))))
+        return IrFault(name, "LLVM error", "; ".join(filter(None, (reason, found["words"].strip()))))
     reason = _error(said)
     return IrFault(name, "error", reason) if reason else None
 
 
 def _error(said: str) -> str:
     """The first error that is told, without what MLIR says of any pass that fails; empty if there is none."""
-    told = (found["words"] for found in _ERROR.finditer(said) if not _ECHO.search(found["words"]))
-    return next(map(_loose, told), "")
+    told = (found["words"].strip() for found in _ERROR.finditer(said) if not _ECHO.search(found["words"]))
+    return next(told, "")
 
 
 def _file(path: str) -> str:

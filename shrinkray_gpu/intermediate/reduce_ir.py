@@ -89,13 +89,14 @@ def reduce_ir(
         )
         smallest = search.run(module)
         text = _readable(compiler, smallest, lambda each: faults(each)[1])
+        fault = fault_in(compiler.run(text, begun.steps), begun.fault.name) or begun.fault  # in words of the result
         calls = [compiler.table.call(step) for step in begun.steps]
         release = compiler.release
-    whole = lit_test.written(text, calls, begun.fault, arch=options.arch, release=release)
-    refuted = _refuted(whole, path, begun.fault, options)
+    whole = lit_test.written(text, calls, fault, arch=options.arch, release=release)
+    refuted = _refuted(whole, path, fault, options)
     return IrResult(
         text=whole,
-        fault=begun.fault,
+        fault=fault,
         before=before,
         after=count(smallest),
         tally=search.tally,

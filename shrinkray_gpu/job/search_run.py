@@ -91,8 +91,6 @@ def search(
             flaky=plan.rate is not None,
             keep=sorted(options.keep),
             skip=options.skip,
-            # Where only the GPU can tell, each try costs a context, and it seldom ends in less: it does not pay there.
-            second=options.second and (plan.predicts or not plan.gpu),
             stop=stop,
             deadline=time.monotonic() + options.max_time if options.max_time else None,
         ),

@@ -6,20 +6,6 @@ import time
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
-from shrinkray_gpu.reduction.search import Memory
-
-
-@dataclass(frozen=True)
-class Learnt:
-    """What a second course inherits from the first one. A first course has learnt nothing."""
-
-    memory: Memory | None = None
-    """How well edits of each kind went. Both courses share it: what the second learns counts afterwards too."""
-    strict: bool = False
-    """Whether a step slipped: then the controls are asked before any "yes" is believed."""
-    refuted: frozenset[str] = frozenset()
-    """Keys of the programs that the controls refused."""
-
 
 @dataclass(frozen=True)
 class Course:
@@ -36,11 +22,8 @@ class Course:
     """Definitions that stay."""
     skip: Collection[str] = ()
     """Names of passes that are left out."""
-    second: bool = False
-    """At the fixpoint, try once to do better from the start, see `second_course`. Not where the fault is flaky."""
     stop: Callable[[], bool] = lambda: False
     """Whether somebody asked for the end."""
     deadline: float | None = None
     """In terms of `clock`. It ends the search with the best so far, as `stop` and Ctrl-C in the test do."""
     clock: Callable[[], float] = time.monotonic
-    learnt: Learnt = Learnt()

@@ -9,12 +9,11 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Literal
 
 from shrinkray_gpu.reduction.cached_test import CachedTest, once
 from shrinkray_gpu.reduction.checks.check_plan import CheckPlan
-from shrinkray_gpu.reduction.course import Course, Learnt
+from shrinkray_gpu.reduction.course import Course
 from shrinkray_gpu.reduction.course_start import begin, lift
 from shrinkray_gpu.reduction.edit_finder import EditFinder
 from shrinkray_gpu.reduction.for_the_reader import lay_out, with_layout
@@ -28,7 +27,6 @@ from shrinkray_gpu.reduction.pass_search import PassSearch
 from shrinkray_gpu.reduction.program import Program
 from shrinkray_gpu.reduction.rewrites import Rewrites
 from shrinkray_gpu.reduction.rounds import Rounds
-from shrinkray_gpu.reduction.second_course import SecondCourseJournal, by_gain, deadline_of, is_hopeless
 from shrinkray_gpu.reduction.spending import cost_table
 from shrinkray_gpu.reduction.state import State
 from shrinkray_gpu.reduction.steps import Steps
@@ -77,14 +75,14 @@ class Engine:
         rewrites: Rewrites,
         report: Listeners,
     ) -> None:
-        self.original = self.begun = program
+        self.original = program
         self.passes = [each for each in passes if each.name not in course.skip]
         self.interestingness, self.journal, self.plan = test, journal, checks
         self.course, self.rewrites, self.report = course, rewrites, report
         self.state = state = State(program, program, report.progress)
         self.ending = ending = Ending(course.stop, course.deadline, course.clock)
         other_fault = once(report.other_fault)
-        self.steps = steps = Steps(state, journal, checks, learnt=course.learnt, other_fault=other_fault)
+        self.steps = steps = Steps(state, journal, checks, other_fault=other_fault)
         self.checks = steps.checks
         self.test = CachedTest(test, state, journal, steps.checks, ending, other_fault=other_fault, flaky=course.flaky)
         self.finder = EditFinder(state, self.test, ending, instrument=rewrites.instrument, keep=course.keep)
@@ -100,8 +98,7 @@ class Engine:
             # What the user wants kept would be lost in the launch alone.
             if self.rewrites.lifts is not None and not kept_nodes(state.current, frozenset(self.course.keep)):
                 lift(self.rewrites.lifts, self.journal, state, self.steps, self.test)
-            self.begun = state.current
-            self.rounds.to_the_fixpoint(self._second if self.course.second and not self.course.flaky else None)
+            self.rounds.to_the_fixpoint()
             if layout is not None:
                 lay_out(layout, state, self.steps, self.test)
             self.journal.end()
@@ -119,43 +116,3 @@ class Engine:
             cost=state.counts.cost(state.round),
             checks=self.checks.results(),
         )
-
-    def learnt(self) -> Learnt:
-        """What a second course inherits."""
-        controls = self.checks.controls
-        return Learnt(self.searching.memory, controls.strict, frozenset(controls.refuted))
-
-    def _second(self) -> bool:
-        """Another course from the start (`second_course`). Whether its end is smaller: then on from there."""
-        state, counts, ending = self.state, self.state.counts, self.ending
-        state.pass_name = "second course"
-        considered, begun = counts.considered, ending.clock()
-        state.tell("note", f"at {state.best.size.tokens} tokens no step leads on: once from the start in another order")
-        self.rounds.be_thorough(False)
-        other = Engine(
-            self.begun,
-            passes=by_gain(self.passes, counts.passes),
-            test=self.interestingness,
-            journal=SecondCourseJournal.of(self.journal),
-            checks=CheckPlan(controls=self.plan.controls),
-            course=replace(
-                self.course,
-                seed=self.searching.next_seed(),
-                second=False,
-                stop=lambda: ending.stop() or is_hopeless(other.state, considered, state.best.size.tokens),
-                deadline=deadline_of(ending.deadline, begun),
-                learnt=self.learnt(),
-            ),
-            rewrites=Rewrites(instrument=self.rewrites.instrument),
-            report=replace(self.report, progress=lambda event: state.tell("tried") if event.kind == "tried" else None),
-        )
-        found = other.reduce()
-        self.test.insist(False)
-        bill = counts.add_second(other.state.counts, seconds=ending.clock() - begun)
-        if found.ended == "interrupted":
-            raise KeyboardInterrupt
-        if found.program.size.tokens < state.best.size.tokens and found.program.size < state.best.size:
-            bill.accepted, bill.tokens = 1, state.best.size.tokens - found.program.size.tokens
-            self.steps.accept(found.program)
-            return True
-        return False

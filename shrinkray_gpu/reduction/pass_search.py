@@ -25,7 +25,7 @@ class PassSearch:
 
     def __init__(self, state: State, steps: Steps, test: CachedTest, finder: EditFinder, course: Course) -> None:
         self.state, self.steps, self.test, self.finder, self.course = state, steps, test, finder, course
-        self.memory = course.learnt.memory or Memory()
+        self.memory = Memory()
         self._rng = random.Random(course.seed)
         self._failed: set[Hashable] = set()  # marks of edits that failed in the same surroundings
         self._barren: dict[str, tuple[str, bool]] = {}  # pass: program on which it found nothing, with nothing put off
@@ -84,9 +84,6 @@ class PassSearch:
         its edits were put off then."""
         on, whole = self._barren.get(each.name, ("", False))
         return whole if on == text_digest(program) else None
-
-    def next_seed(self) -> int:
-        return self._rng.randrange(1 << 30)
 
     def _search(
         self, each: PassLike, program: Program, edits: Sequence[Edit], draw: Draw, rng: random.Random

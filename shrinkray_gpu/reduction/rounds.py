@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from shrinkray_gpu.reduction.cached_test import CachedTest
 from shrinkray_gpu.reduction.grown_trials import GrownTrials
@@ -32,10 +32,10 @@ class Rounds:
         self.passes, self.state, self.checks, self.test = passes, state, steps.checks, test
         self.ending, self.searching, self.trials = ending, searching, trials
 
-    def to_the_fixpoint(self, second: Callable[[], bool] | None) -> None:
+    def to_the_fixpoint(self) -> None:
         """Rounds over the passes of the first stage, then over those of the second too, at last over all of them. A new
         round only for fewer tokens: half of a trial's time went into running everything again after a mere literal had
-        changed. `second` does a second course, once, and says whether its end is smaller.
+        changed.
 
         Fine passes have hundreds of edits that take a token each. On a program that is still large they cost as many
         tries, each of them dear, and most of what they polish goes later anyway."""
@@ -53,12 +53,7 @@ class Rounds:
                 if state.thorough:
                     self.checks.before_the_end(counts.considered)
                 continue
-            # What is asked at the end takes seconds, during which the lanes are free for a second course.
-            if second is not None and self.checks.before_the_end(counts.considered):
-                better, second = second(), None
-                if better:
-                    continue
-            if second is None and self.checks.stand(counts.considered):
+            if self.checks.stand(counts.considered):
                 return
             self.be_thorough(False)
 

@@ -46,17 +46,6 @@ class SearchCounts:
         bill.accepted += self.accepted - accepted
         bill.tokens += tokens - state.best.size.tokens
 
-    def add_second(self, other: SearchCounts, seconds: float) -> PassCost:
-        """A second course ended: what it took is ours too, as the bill of one more pass."""
-        self.tries += other.tries
-        self.considered += other.considered
-        self.free.update(other.free)
-        self.on_credit |= other.on_credit
-        bill = self.passes["second course"] = PassCost(other.tries, other.free.total(), seconds=seconds)
-        bill.finding = sum(each.finding for each in other.passes.values())
-        bill.judging = sum(each.judging for each in other.passes.values())
-        return bill
-
     def cost(self, rounds: int) -> SearchCost:
         return SearchCost(self.tries, dict(self.free), self.accepted, self.credited, rounds, self.passes)
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from shrinkray_gpu.reduction.checks.check_plan import CheckPlan
 from shrinkray_gpu.reduction.checks.checks import Checks
 from shrinkray_gpu.reduction.checks.lineage import Lineage
-from shrinkray_gpu.reduction.course import Learnt
 from shrinkray_gpu.reduction.journal import Journal
 from shrinkray_gpu.reduction.outcome import HearVerdict
 from shrinkray_gpu.reduction.program import Program
@@ -15,16 +14,13 @@ from shrinkray_gpu.reduction.state import State
 class Steps:
     """What was accepted. The checks hold on to the line of it, and know the way back."""
 
-    def __init__(
-        self, state: State, journal: Journal, plan: CheckPlan, *, learnt: Learnt, other_fault: HearVerdict
-    ) -> None:
+    def __init__(self, state: State, journal: Journal, plan: CheckPlan, *, other_fault: HearVerdict) -> None:
         self.state, self.journal = state, journal
         self.line = Lineage(state.current)
         self.checks = Checks(
             plan,
             self.line,
             journal,
-            learnt=learnt,
             undo=self._undo,
             tell=other_fault,
             note=lambda text: state.tell("note", text),

@@ -78,7 +78,6 @@ def test_one_of_a_thousand_launches_is_reduced_without_its_program(tmp_path: Pat
         "--jobs",
         "1",
         "--no-report",
-        "--no-second",
         "--max-time",
         "5",
     ]
@@ -112,7 +111,7 @@ def test_a_kernel_that_does_not_compile_is_reduced_with_that_very_error(tmp_path
     done, capsule = run(tmp_path, programs.COMPILES_NOT)
     assert capsule is not None, done.stderr
     (tmp_path / "capsule.json").write_text(json.dumps(capsule))
-    words = "capsule capsule.json --arch sm_90 --jobs 1 --no-report --no-second --max-time 5".split()
+    words = "capsule capsule.json --arch sm_90 --jobs 1 --no-report --max-time 5".split()
     told = subprocess.run([*SHRINK, *words], cwd=tmp_path, env=environment(), capture_output=True, text=True)
     assert told.returncode == 0, told.stderr
     assert "exception:triton.compiler.errors.CompilationError:arange" in told.stdout, told.stdout
@@ -197,7 +196,7 @@ def test_the_launches_of_torch_compile_are_captured_and_recorded(tmp_path: Path)
     [path] = tmp_path.glob("capsule_*.json")
     done, capsule = run(tmp_path, programs.COMPILED, SHRINKRAY_GPU="record", SHRINKRAY_GPU_CAPSULE=path.name)
     assert capsule is not None and capsule["exact"] and known(capsule)[0][1] == "jagged", done.stderr
-    words = f"capsule {path.name} --launch {odd[0]} --arch sm_90 --jobs 1 --no-report --no-second --max-time 5".split()
+    words = f"capsule {path.name} --launch {odd[0]} --arch sm_90 --jobs 1 --no-report --max-time 5".split()
     told = subprocess.run([*SHRINK, *words], cwd=tmp_path, env=environment(), capture_output=True, text=True)
     assert told.returncode == 0, told.stderr
     repro = (tmp_path / f"repro_{path.stem}_launch{odd[0]}.py").read_text()

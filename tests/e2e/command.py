@@ -60,7 +60,7 @@ def only(*passes: str) -> list[str]:
     """The words for a search with these passes alone, and once: who does not ask about the search spares its tries."""
     known = {each.name for each in PASSES}
     assert known >= set(passes), passes
-    return ["--no-second", *(word for name in sorted(known - set(passes)) for word in ("--skip-pass", name))]
+    return [word for name in sorted(known - set(passes)) for word in ("--skip-pass", name)]
 
 
 def refused(*words: str | Path, cwd: Path) -> Said:

@@ -172,7 +172,7 @@ async def _talk(folder: Path) -> None:
         assert (absent["shows"], absent["exit_code"]) == (False, 3) and "does not show" in absent["told"], absent
         wrong = await call("check", program="none.py", arch="sm_90")
         assert wrong["exit_code"] == 2 and "none.py" in wrong["told"], wrong
-        begun = await call("reduce", program=program, arch="sm_90", max_time=20, options=["--no-report", "--no-second"])
+        begun = await call("reduce", program=program, arch="sm_90", max_time=20, options=["--no-report"])
         assert begun == {"id": "r1", "state": "running"}
         assert (await call("result", id="r1"))["state"] == "running"
         explained = await call("explain", program=program.replace("--jobs 1", ""), arch="sm_90")

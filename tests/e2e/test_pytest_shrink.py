@@ -17,7 +17,7 @@ from shrinkray_gpu.device.own_commands import finished
 from tests.e2e.command import environment
 from tests.e2e.test_pytest_plugin import INSTALLED, MODULE, run
 
-FAST = "--no-report --no-second --jobs 1"
+FAST = "--no-report --jobs 1"
 HEAD = """\
 import torch, triton
 import triton.language as tl
@@ -84,7 +84,7 @@ def told(done: subprocess.CompletedProcess[str]) -> dict[str, str]:
 @pytest.mark.slow
 def test_what_fails_by_a_kernel_is_reduced_and_all_else_is_left(tmp_path: Path) -> None:
     """The settings of the project ask for it, and the pytest inside of the reduction does not obey them once more."""
-    done = session(tmp_path, tests=COMPILES + PLAIN + AFTER + FINE, ini="--shrink", args="--no-second --jobs 1")
+    done = session(tmp_path, tests=COMPILES + PLAIN + AFTER + FINE, ini="--shrink", args="--jobs 1")
     found = told(done)
     assert done.returncode == 1 and "3 failed, 1 passed" in done.stdout, done.stdout + done.stderr
     place = Path("shrink-results/test_gpu_test_compiles")

@@ -85,7 +85,7 @@ def test_a_capsule_is_reduced_in_one(tmp_path: Path) -> None:
     ]
     (tmp_path / "theirs").mkdir()
     (tmp_path / "theirs" / "capsule.json").write_text(json.dumps(made))
-    words = "capsule theirs/capsule.json --sandbox bwrap --arch sm_90 --jobs 1 --max-time 3 --no-report --no-second"
+    words = "capsule theirs/capsule.json --sandbox bwrap --arch sm_90 --jobs 1 --max-time 3 --no-report"
     done = subprocess.run([*SHRINK, *words.split()], cwd=tmp_path, env=environment(), capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "theirs" / "repro_capsule_launch12.py").is_file() and not outside.exists()

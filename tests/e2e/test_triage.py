@@ -137,7 +137,7 @@ def test_failures_are_sorted_by_cause_and_one_of_each_cause_is_reduced(tmp_path:
     """Three messages of one kernel's statement are one cause; two kernels with one message are two."""
     (tmp_path / "ops.py").write_text(OPS)
     (tmp_path / "test_ops.py").write_text(TESTS)
-    words = (*WORDS, "--max-time", "1", "--shrink-args", "--no-second --no-report --jobs 1", "--", "pytest", ".")
+    words = (*WORDS, "--max-time", "1", "--shrink-args", "--no-report --jobs 1", "--", "pytest", ".")
     _, sorted_only = triage(tmp_path, "--no-reduce", *words)
     gelu = ["test_gelu[100]", "test_gelu[64]", "test_gelu_asserts", "test_gelu_wrapped"]
     assert members(sorted_only) == [gelu, ["test_rope"]] and sorted_only["maybe_the_same"] == []

@@ -40,7 +40,7 @@ def test_a_capsule_of_a_device_is_reduced_without_its_program(tmp_path: Path, wh
     here, away = tmp_path / "production", tmp_path / "away"
     here.mkdir(), away.mkdir()
     (away / "capsule.json").write_text(captured(here).read_text())
-    words = ["capsule", "capsule.json", *where, "--no-report", "--no-second", "--max-time", "60"]
+    words = ["capsule", "capsule.json", *where, "--no-report", "--max-time", "60"]
     told = subprocess.run([*SHRINK, *words], cwd=away, env=environment(), capture_output=True, text=True, timeout=500)
     assert told.returncode == 0, told.stderr
     assert "jagged" in (away / "repro_capsule_launch903.py").read_text()
@@ -64,7 +64,7 @@ def test_a_launch_of_torch_compile_is_captured_and_reduced(tmp_path: Path) -> No
         and any(a["name"] == "shift" and a["text"] == "3" for a in launch["record"]["arguments"])
     ]
     assert len(odd) == 1
-    words = ["capsule", path.name, "--launch", str(odd[0]), "--no-report", "--no-second", "--max-time", "60"]
+    words = ["capsule", path.name, "--launch", str(odd[0]), "--no-report", "--max-time", "60"]
     told = subprocess.run(
         [*SHRINK, *words], cwd=tmp_path, env=environment(), capture_output=True, text=True, timeout=500
     )

@@ -45,7 +45,6 @@ def reduced(name: str, folder: Path, *options: str, argv: tuple[str, ...] = ()) 
         "--max-time",
         str(SECONDS),
         "--no-report",
-        "--no-second",
         "--restart",
         "--cu",
     ]

@@ -171,13 +171,24 @@ def test_an_assertion_ends_a_child_and_not_the_worker(asked: Asked) -> None:
             IrFault("p", "unreachable", "cannot do this", "b.cpp"),
         ),
         ("a.mlir:7:1: error: 'a.b' op fails\nLLVM ERROR: fatal\n", IrFault("p", "LLVM error", "'a.b' op fails; fatal")),
-        ("LLVM ERROR: 3 of %12 in tensor<4xf32>\n", IrFault("p", "LLVM error", "_ of %_ in tensor<_>")),
-        ("/tmp/a.mlir:3:1: error: 'tt.dot' op has 2 uses\n", IrFault("p", "error", "'tt.dot' op has _ uses")),
+        ("LLVM ERROR: 3 of %12 in tensor<4xf32>\n", IrFault("p", "LLVM error", "3 of %12 in tensor<4xf32>")),
+        ("/tmp/a.mlir:3:1: error: 'tt.dot' op has 2 uses\n", IrFault("p", "error", "'tt.dot' op has 2 uses")),
         ("a.mlir:1:1: error: Failures have been detected while processing an MLIR pass pipeline\n", None),
     ],
 )
-def test_the_words_of_a_fault_without_what_changes(said: str, fault: IrFault | None) -> None:
-    assert fault_told(said, "p") == fault
+def test_the_words_of_a_fault(said: str, fault: IrFault | None) -> None:
+    told = fault_told(said, "p")
+    assert told == fault and str(told) == str(fault)
+
+
+def test_what_a_fault_quotes_of_the_program_is_shown_and_not_compared() -> None:
+    fault = IrFault("p", "error", "'tt.dot' op result #0 has 2 uses")
+    assert str(fault) == "p: 'tt.dot' op result #0 has 2 uses"
+    assert fault == IrFault("p", "error", "'tt.dot' op result #1 has 13 uses") != IrFault("p", "error", "'tt.dot' op")
+    assert fault.is_told_by("p: 'tt.dot' op result #_ has _ uses") and not fault.is_told_by("p: 'tt.dot' op")
+    asserted = IrFault("p", "assertion", "at < 4", "B.cpp")
+    assert asserted != IrFault("p", "assertion", "at < 5", "B.cpp") and asserted.is_told_by("p: B.cpp: at < 4")
+    assert not asserted.is_told_by("p: B.cpp: at < 5")
 
 
 @pytest.mark.parametrize(("number", "kind"), [(11, "signal SIGSEGV"), (35, "signal 35")])

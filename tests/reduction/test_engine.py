@@ -22,7 +22,6 @@ from shrinkray_gpu.reduction.checks.check_plan import CheckPlan, ConfirmationPla
 from shrinkray_gpu.reduction.checks.checks import Checks
 from shrinkray_gpu.reduction.checks.confirmations import Confirmations
 from shrinkray_gpu.reduction.checks.lineage import Lineage
-from shrinkray_gpu.reduction.course import Learnt
 from shrinkray_gpu.reduction.edit import Edit, Replace
 from shrinkray_gpu.reduction.journal import Journal
 from shrinkray_gpu.reduction.program import Program
@@ -265,7 +264,6 @@ def test_when_the_judge_looks_closer_what_it_said_yes_to_counts_no_more(tmp_path
             CheckPlan(ConfirmationPlan(Cold(has("b")), doubted=doubted)),
             line := Lineage(start),
             journal,
-            learnt=Learnt(),
             undo=lambda back, by, why: None,
             tell=lambda program, verdict: None,
             note=lambda text: None,

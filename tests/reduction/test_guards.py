@@ -295,7 +295,7 @@ class Tightening:
 
 
 def test_a_fingerprint_of_the_end_is_waited_for_only_there(tmp_path: Path) -> None:
-    """It takes seconds, and the rounds and the second course after it are of candidates that are judged in no time."""
+    """It takes seconds, and the round after it is of candidates that are judged in no time."""
     texts = ("s7 = 7\ns8 = 8\ns9 = 9\n", "s7 = 7\ns8 = 8\n", "s7 = 7\n")
     start, before, last = (Program.from_text(text, "failing.py") for text in texts)
     identify, line, none = Beside(everyday, late=True), Lineage(start), lambda *said: None

@@ -13,7 +13,6 @@ from shrinkray_gpu.reduction.checks.confirmations import Confirmations
 from shrinkray_gpu.reduction.checks.fingerprint_checks import FingerprintChecks
 from shrinkray_gpu.reduction.checks.lineage import AcceptedStep, Lineage, Undo
 from shrinkray_gpu.reduction.checks.step_controls import StepControls
-from shrinkray_gpu.reduction.course import Learnt
 from shrinkray_gpu.reduction.journal import Journal
 from shrinkray_gpu.reduction.outcome import CheckResults, HearVerdict
 from shrinkray_gpu.reduction.program import Program
@@ -28,7 +27,6 @@ class Checks:
         line: Lineage,
         journal: Journal,
         *,
-        learnt: Learnt,
         undo: Undo,
         tell: HearVerdict,
         note: Callable[[str], None],
@@ -37,7 +35,7 @@ class Checks:
         self.confirmations = Confirmations(
             plan.confirmation, line, journal, undo=self._go_back, tell=tell, look_closer=journal.record_drift
         )
-        self.controls = StepControls(plan.controls, line, journal, learnt=learnt, undo=self._go_back, note=note)
+        self.controls = StepControls(plan.controls, line, journal, undo=self._go_back, note=note)
         self.fingerprints = FingerprintChecks(
             plan.fingerprint, line, journal, forget=self._forget, undo=self._go_back, tell=tell, note=note
         )

@@ -88,7 +88,7 @@ class FingerprintChecks:
             self._next = considered + self._interval
 
     def before_the_end(self, considered: int) -> None:
-        """Most likely the end: it is looked at while the last round goes on, and a second course after that."""
+        """Most likely the end: it is looked at while the last round goes on."""
         if self._out is not self.line.last:
             self.settle(considered)
         if self.plan is not None and self.line.last.fingerprint is None:

@@ -14,7 +14,6 @@ from shrinkray_gpu.oracle.verdict import Verdict
 from shrinkray_gpu.reduction.checks.check_plan import ControlPlan
 from shrinkray_gpu.reduction.checks.lineage import AcceptedStep, Lineage, Undo
 from shrinkray_gpu.reduction.checks.question import Question, Questions
-from shrinkray_gpu.reduction.course import Learnt
 from shrinkray_gpu.reduction.journal import Journal
 from shrinkray_gpu.reduction.program import Program
 
@@ -28,15 +27,14 @@ class StepControls:
         line: Lineage,
         journal: Journal,
         *,
-        learnt: Learnt,
         undo: Undo,
         note: Callable[[str], None],
     ) -> None:
         self.plan, self.line, self.undo, self.note = plan, line, undo, note
         self.questions = Questions("guarded", journal, self._heard)
-        self.refuted: set[str] = {*learnt.refuted}
+        self.refuted: set[str] = set()
         self.slips = 0
-        self.strict = learnt.strict
+        self.strict = False
 
     @property
     def final(self) -> Verdict | None:

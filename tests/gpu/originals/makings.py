@@ -186,7 +186,7 @@ MAKINGS = (
         "Thread 0 writes down where the first tile of K begins in its ring, and the other warps read it with no barrier"
         " between. They find what the block before left there, scores in the same union, and store 16 bytes at an odd"
         " offset. A configuration of one stage has no ring, and shared memory that holds zeros hides it.",
-        options=("--final-runs", "6", "--no-second"),
+        options=("--final-runs", "6"),
         seconds=400,
         alone=True,
     ),

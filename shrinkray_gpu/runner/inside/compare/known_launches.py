@@ -55,7 +55,7 @@ class KnownLaunches:
     def _call(self, original: Callable[..., Any]) -> Callable[..., Any]:
         def call(executor: Any, *args: Any, **kwargs: Any) -> Any:
             try:
-                known = _Launch.of(executor, args, kwargs)
+                known = _GivenLaunch.of(executor, args, kwargs)
             except Exception:  # it is nothing that we know
                 known = None
             if known is None:
@@ -73,7 +73,7 @@ class KnownLaunches:
         return call
 
 
-class _Launch:
+class _GivenLaunch:
     """What a launch is given, by one digest; and the memory of its tensors."""
 
     def __init__(self, digest: str, held: List[Any]) -> None:
@@ -83,7 +83,7 @@ class _Launch:
         self._before = [_bytes(each) for each in held]
 
     @classmethod
-    def of(cls, executor: Any, args: Tuple[Any, ...], kwargs: Dict[str, Any]) -> "Optional[_Launch]":
+    def of(cls, executor: Any, args: Tuple[Any, ...], kwargs: Dict[str, Any]) -> "Optional[_GivenLaunch]":
         """None where it may hang on something else."""
         import torch
 
