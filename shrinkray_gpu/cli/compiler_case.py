@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+import re
 import shlex
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -21,9 +23,12 @@ from shrinkray_gpu.events import Checked, Finished, nobody, saying
 from shrinkray_gpu.intermediate.reduced_text import ReducedText
 from shrinkray_gpu.intermediate.search import IrTally
 from shrinkray_gpu.oracle.spec import FORMS
-from shrinkray_gpu.oracle.words import compiler_pattern
+
+if TYPE_CHECKING:
+    from shrinkray_gpu.cu.reduce_cu import CuResult
 
 Say = Callable[[str], None]
+Shown = Callable[[int, IrTally], None]
 OF_PROGRAMS = (
     "launch", "reject", "keep", "skip", "controls", "control_environment", "control_patches", "cu", "zipped", "mode",
     "resume", "cwd", "writable", "sandbox", "final_runs", "nvcc",
@@ -44,45 +49,21 @@ EVERY = 5.0
 """Seconds between two lines that tell how far the search is."""
 
 
-class CaseResult(Protocol):
-    """What a reduction comes to."""
-
-    @property
-    def text(self) -> str:
-        """The whole file."""
-
-    @property
-    def fault(self) -> object: ...
-    @property
-    def broken(self) -> int:
-        """Changes that could not be made."""
-
-    @property
-    def refuted(self) -> str:
-        """What a fresh process does with the file instead of the fault; empty if it shows it."""
-
-    def to_json(self) -> dict[str, Any]: ...
-
-
-class CaseReduction(Protocol):
+@dataclass(frozen=True)
+class CaseReduction:
     """One reduction that was asked for."""
 
-    @property
-    def suffix(self) -> str:
-        """Of the result's name."""
-
-    @property
-    def unit(self) -> str:
-        """`operations`."""
-
-    @property
-    def begun(self) -> str:
-        """What is done first, for a line that says so."""
-
-    def check(self) -> object: ...
-    def reduce(self, *, say: Say, stop: Callable[[], bool], shown: Callable[[int, IrTally], None]) -> CaseResult: ...
-    def tell(self, result: Any, output: Path) -> None:
-        """Print what came of it, which `reduce` gave back."""
+    suffix: str
+    """Of the result's name."""
+    unit: str
+    """`operations`."""
+    begun: str
+    """What is done first, for a line that says so."""
+    check: Callable[[], object]
+    """Gives the fault that the reduction would begin with."""
+    reduce: Callable[[Say, Callable[[], bool], Shown], ReducedText[Any] | CuResult]
+    tell: Callable[[Any, Path], None]
+    """Prints what came of it, which `reduce` gave back, and where it was written."""
 
 
 def reduce_file(
@@ -111,16 +92,13 @@ def reduce_file(
     if not os.access(output.parent, os.W_OK):
         raise UsageError(f"cannot write {output}: {output.parent} is no folder that can be written. Choose another")
     say(reduction.begun)
-    last = time.monotonic()
+    say_now_and_then = now_and_then(say)
 
     def shown(size: int, tally: IrTally) -> None:
-        nonlocal last
-        if time.monotonic() - last >= EVERY:
-            last = time.monotonic()
-            say(f"{size} {reduction.unit}, {tally.tries} tries")
+        say_now_and_then(f"{size} {reduction.unit}, {tally.tries} tries")
 
     try:
-        result = reduction.reduce(say=say, stop=interrupt.asked, shown=shown)
+        result = reduction.reduce(say, interrupt.asked, shown)
     except OSError as error:
         if error.errno not in NO_ROOM:
             raise
@@ -146,6 +124,19 @@ def reduce_file(
         sys.exit(130)
 
 
+def now_and_then(say: Say) -> Say:
+    """Says a line where EVERY seconds have gone by since the last one, and drops it otherwise."""
+    last = time.monotonic()
+
+    def said(text: str) -> None:
+        nonlocal last
+        if time.monotonic() - last >= EVERY:
+            last = time.monotonic()
+            say(text)
+
+    return said
+
+
 def tell(result: ReducedText[Any], file: Path, output: Path, *, healthy: str) -> None:
     """Print what came of IR or PTX; `healthy`: what good tries do."""
     tally, place = result.tally, os.path.relpath(output)
@@ -166,23 +157,34 @@ def refuse(names: Sequence[str], of: str, what: str, given: Mapping[str, Any]) -
         raise UsageError(f"--{option} is for {of}, and {what}: leave it out")
 
 
-def asked_words(given: Mapping[str, Any], what: str, say: Say) -> tuple[str, ...]:
-    """What the compiler must say, as `compiler_pattern` reads it. Raises UsageError for another oracle than words."""
+def asked_words(
+    given: Mapping[str, Any],
+    what: str,
+    say: Say,
+    *,
+    of: str = "the compiler's words",
+    kinds: Sequence[str] = ("compile:", "regex:"),
+) -> tuple[str, ...]:
+    """The SPECs that say which words must persist: plain WORDS, or one of `kinds`; `of`: whose words they are. Raises
+    UsageError for another oracle."""
     oracle = given["oracle"]
     if oracle and "oracle" in project_settings.taken():
         say(f"the oracle of [tool.shrink] is for programs: {what} must keep its fault, whatever words that has")
         return ()
     for spec in oracle:
-        _check_words(spec, what)
+        kind = kind_of(spec)
+        if kind not in ("", *kinds):
+            offered = ", ".join(f"{each}REGEX" for each in kinds)
+            raise UsageError(f"--oracle {spec}: of {what} only {of} can be asked: give WORDS, {offered}")
+        if not spec.removeprefix(kind).strip():
+            raise UsageError("the oracle is empty: say what must persist, or leave --oracle out")
+        try:
+            re.compile(spec.removeprefix(kind) if kind else "")
+        except re.error as error:
+            raise UsageError(f"--oracle {spec}: {error}") from error
     return tuple(oracle)
 
 
-def _check_words(spec: str, what: str) -> None:
-    kind = next((form.prefix for form in FORMS if form.prefix and spec.startswith(form.prefix)), "")
-    if kind not in ("", "compile:", "regex:"):
-        raise UsageError(
-            f"--oracle {spec}: of {what} only the compiler's words can be asked: give WORDS or compile:REGEX"
-        )
-    if not spec.strip():
-        raise UsageError("the oracle is empty: say what must persist, or leave --oracle out")
-    compiler_pattern(spec)
+def kind_of(spec: str) -> str:
+    """The prefix of a SPEC, as `compile:`; empty for plain words."""
+    return next((form.prefix for form in FORMS if form.prefix and spec.startswith(form.prefix)), "")

@@ -6,18 +6,26 @@ import os
 import re
 import shlex
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import click
 
-from shrinkray_gpu.cli import project_settings
-from shrinkray_gpu.cli.compiler_case import OF_CORPORA, OF_PROGRAMS, Say, reduce_file, refuse
+from shrinkray_gpu.cli.compiler_case import (
+    OF_CORPORA,
+    OF_PROGRAMS,
+    CaseReduction,
+    Say,
+    Shown,
+    asked_words,
+    kind_of,
+    reduce_file,
+    refuse,
+)
 from shrinkray_gpu.cli.interrupt import Interrupt
 from shrinkray_gpu.cli.screen import Screen
 from shrinkray_gpu.cli.words import architecture, chosen_python, narrator, print_answer, settings
-from shrinkray_gpu.cu.cu_fault import CuFault
 from shrinkray_gpu.cu.cu_replay import replay_cu
 from shrinkray_gpu.cu.cu_result import issue
 from shrinkray_gpu.cu.options import AskedWords, CuOptions
@@ -26,74 +34,11 @@ from shrinkray_gpu.device import toolkit
 from shrinkray_gpu.errors import UsageError
 from shrinkray_gpu.evidence.ptxas import version
 from shrinkray_gpu.intermediate.search import IrTally
-from shrinkray_gpu.oracle.spec import FORMS
 from shrinkray_gpu.oracle.words import plain_pattern
 from shrinkray_gpu.runner import compiler, cores
 
 _FIT = ("skip", "cwd", "nvcc", "keep", "resume")
 _UNFIT = (*(each for each in OF_PROGRAMS if each not in _FIT), "passes", "ptxas")
-_WORDS = ("", "build:", "compile:", "regex:")
-
-
-@dataclass
-class CuReduction:
-    """A reduction of a CUDA program that was asked for."""
-
-    file: Path
-    options: CuOptions
-    output: Path
-    report: bool
-    suffix: str = ".cu"
-    unit: str = "tokens"
-
-    @property
-    def begun(self) -> str:
-        return f"building {self.file} by {self.options.nvcc} ..."
-
-    @property
-    def folder(self) -> Path:
-        return self.output.with_name(f"{self.file.stem}.shrink")
-
-    def check(self) -> CuFault:
-        return check_cu(self.file, self.options)
-
-    def reduce(self, *, say: Say, stop: Callable[[], bool], shown: Callable[[int, IrTally], None]) -> CuResult:
-        result = reduce_cu(
-            self.file,
-            self.options,
-            self.folder,
-            self.output,
-            say=say,
-            stop=stop,
-            shown=lambda tokens, tries: shown(tokens, IrTally(tries=tries)),
-        )
-        if self.report and not result.refuted:
-            text = issue(result.text, result.fault, result.said, self._versions(), result.before[0], result.after[0])
-            (self.folder / "ISSUE.md").write_text(text, encoding="utf-8")
-        return result
-
-    def tell(self, result: CuResult, output: Path) -> None:
-        (lines, tokens), (fewer, left) = result.before, result.after
-        place = os.path.relpath(output)
-        click.echo(f"reduced: {self.file} from {lines} lines to {fewer}, {tokens} tokens to {left}\n\n{result.text}")
-        click.echo(f"  fault: {result.fault}")
-        if result.fault.sight is not None:
-            click.echo(f"  same fault: compute-sanitizer sees first, of the original and of this: {result.fault.sight}")
-            if result.fault.room is not None:
-                click.echo(f"  control: with {result.fault.room} it sees nothing wrong, in either")
-        elif result.fault.unseen:
-            click.echo(f"  same fault: by the exit code and the last words alone ({result.fault.unseen})")
-        click.echo(f"  {result.tries} tries in {result.seconds:.1f} s; seen again in a fresh process")
-        if result.ended != "done":
-            click.echo(f"  the search ended early: {result.ended}. The same command goes on with --resume")
-        click.echo(f"  saved: {place}")
-        if self.report:
-            click.echo(f"  to attach: {os.path.relpath(self.folder / 'ISSUE.md')}")
-        click.echo(f"  shows the fault: {shlex.join(['shrink', 'replay', place])}")
-
-    def _versions(self) -> list[str]:
-        arch = "the GPU of the machine" if self.options.arch is None else f"--arch {self.options.arch}"
-        return [f"nvcc {version(self.options.nvcc)}", f"built for {arch}"]
 
 
 def reduce_case(
@@ -120,12 +65,12 @@ def replay_case(file: Path, given: Mapping[str, Any]) -> int:
     return 0 if found.as_told else 1
 
 
-def _asked(file: Path, args: Sequence[str], given: Mapping[str, Any], say: Say) -> CuReduction:
+def _asked(file: Path, args: Sequence[str], given: Mapping[str, Any], say: Say) -> CaseReduction:
     refuse(_UNFIT, "programs in Python, IR and PTX", f"{file} is a CUDA program", given)
     options = replace(
         _options(given["python"], file, given, say),
         flags=_flags(given["nvcc"]),
-        words=_asked_words(given, say),
+        words=tuple(map(_words, asked_words(given, "a .cu", say, of="words", kinds=("build:", "compile:", "regex:")))),
         argv=tuple(args),
         cwd=given["cwd"] or Path.cwd(),
         skip=frozenset(given["skip"]),
@@ -137,7 +82,49 @@ def _asked(file: Path, args: Sequence[str], given: Mapping[str, Any], say: Say) 
         **({} if given["max_time"] is None else {"max_time": given["max_time"]}),
     )
     output = (given["output"] or file.with_name(f"repro_{file.stem}.cu")).absolute()
-    return CuReduction(file, options, output, report=not given["no_report"])
+    folder = output.with_name(f"{file.stem}.shrink")
+    report = None if given["no_report"] else folder / "ISSUE.md"
+
+    def reduce(say: Say, stop: Callable[[], bool], shown: Shown) -> CuResult:
+        def shown_tokens(tokens: int, tries: int) -> None:
+            shown(tokens, IrTally(tries=tries))
+
+        result = reduce_cu(file, options, folder, output, say=say, stop=stop, shown=shown_tokens)
+        if report and not result.refuted:
+            arch = "the GPU of the machine" if options.arch is None else f"--arch {options.arch}"
+            versions = [f"nvcc {version(options.nvcc)}", f"built for {arch}"]
+            text = issue(result.text, result.fault, result.said, versions, result.before[0], result.after[0])
+            report.write_text(text, encoding="utf-8")
+        return result
+
+    return CaseReduction(
+        suffix=".cu",
+        unit="tokens",
+        begun=f"building {file} by {options.nvcc} ...",
+        check=lambda: check_cu(file, options),
+        reduce=reduce,
+        tell=lambda result, place: _tell(result, file, place, report),
+    )
+
+
+def _tell(result: CuResult, file: Path, output: Path, report: Path | None) -> None:
+    (lines, tokens), (fewer, left) = result.before, result.after
+    place = os.path.relpath(output)
+    click.echo(f"reduced: {file} from {lines} lines to {fewer}, {tokens} tokens to {left}\n\n{result.text}")
+    click.echo(f"  fault: {result.fault}")
+    if result.fault.sight is not None:
+        click.echo(f"  same fault: compute-sanitizer sees first, of the original and of this: {result.fault.sight}")
+        if result.fault.room is not None:
+            click.echo(f"  control: with {result.fault.room} it sees nothing wrong, in either")
+    elif result.fault.unseen:
+        click.echo(f"  same fault: by the exit code and the last words alone ({result.fault.unseen})")
+    click.echo(f"  {result.tries} tries in {result.seconds:.1f} s; seen again in a fresh process")
+    if result.ended != "done":
+        click.echo(f"  the search ended early: {result.ended}. The same command goes on with --resume")
+    click.echo(f"  saved: {place}")
+    if report:
+        click.echo(f"  to attach: {os.path.relpath(report)}")
+    click.echo(f"  shows the fault: {shlex.join(['shrink', 'replay', place])}")
 
 
 def _options(python: str | None, file: Path, given: Mapping[str, Any], say: Say) -> CuOptions:
@@ -159,24 +146,7 @@ def _flags(typed: str | None) -> tuple[str, ...] | None:
         raise UsageError(f"--nvcc {typed}: {error}. Write the flags as in a shell") from error
 
 
-def _asked_words(given: Mapping[str, Any], say: Say) -> tuple[AskedWords, ...]:
-    oracle = given["oracle"]
-    if oracle and "oracle" in project_settings.taken():
-        say("the oracle of [tool.shrink] is for programs in Python: a .cu must keep its fault, whatever words that has")
-        return ()
-    return tuple(map(_words, oracle))
-
-
 def _words(spec: str) -> AskedWords:
-    kind = next((form.prefix for form in FORMS if form.prefix and spec.startswith(form.prefix)), "")
-    if kind not in _WORDS:
-        raise UsageError(
-            f"--oracle {spec}: of a CUDA program only words can be asked: give WORDS, build:REGEX or regex:REGEX"
-        )
-    if not spec.removeprefix(kind).strip():
-        raise UsageError("the oracle is empty: say what must persist, or leave --oracle out")
-    try:
-        pattern = re.compile(spec.removeprefix(kind), re.MULTILINE) if kind else plain_pattern(spec)
-    except re.error as error:
-        raise UsageError(f"--oracle {spec}: {error}") from error
+    kind = kind_of(spec)
+    pattern = re.compile(spec.removeprefix(kind), re.MULTILINE) if kind else plain_pattern(spec)
     return AskedWords(pattern, spec, builds=kind in ("build:", "compile:"))

@@ -6,14 +6,13 @@ import os
 import shlex
 import shutil
 import sys
-import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import click
 
-from shrinkray_gpu.cli.compiler_case import EVERY, OF_PROGRAMS, refuse
+from shrinkray_gpu.cli.compiler_case import OF_PROGRAMS, now_and_then, refuse
 from shrinkray_gpu.cli.interrupt import Interrupt
 from shrinkray_gpu.cli.json_lines import print_event
 from shrinkray_gpu.cli.screen import Screen
@@ -52,13 +51,10 @@ def reduce_case(
         return
     home = root.resolve()
     output = (given["output"] or home.parent / f"repro_{home.name}").absolute()
-    last = time.monotonic()
+    say_now_and_then = now_and_then(say)
 
     def shown(tree: FileTree, tally: IrTally) -> None:
-        nonlocal last
-        if time.monotonic() - last >= EVERY:
-            last = time.monotonic()
-            say(f"{len(tree.texts)} files, {tree.lines} lines, {tree.bytes} bytes, {tally.tries} tries")
+        say_now_and_then(f"{len(tree.texts)} files, {tree.lines} lines, {tree.bytes} bytes, {tally.tries} tries")
 
     try:
         result = reduce_folder(root, options, output, say=say, stop=interrupt.asked, shown=shown)

@@ -4,25 +4,31 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import click
 
-from shrinkray_gpu.cli.compiler_case import OF_CORPORA, OF_PROGRAMS, Say, asked_words, reduce_file, refuse, tell
+from shrinkray_gpu.cli.compiler_case import (
+    OF_CORPORA,
+    OF_PROGRAMS,
+    CaseReduction,
+    Say,
+    asked_words,
+    reduce_file,
+    refuse,
+    tell,
+)
 from shrinkray_gpu.cli.interrupt import Interrupt
 from shrinkray_gpu.cli.screen import Screen
 from shrinkray_gpu.cli.words import chosen_python, narrator, print_answer, releases, settings
 from shrinkray_gpu.corpus import environments
 from shrinkray_gpu.errors import UsageError
-from shrinkray_gpu.intermediate.ir_fault import IrFault
 from shrinkray_gpu.intermediate.ir_replay import ReplayedIr, replay_ir
 from shrinkray_gpu.intermediate.options import IrOptions
 from shrinkray_gpu.intermediate.pass_table import read_pass
 from shrinkray_gpu.intermediate.reduce_ir import IrResult, check_ir, reduce_ir
-from shrinkray_gpu.intermediate.search import IrTally
 from shrinkray_gpu.oracle.words import compiler_pattern
 from shrinkray_gpu.runner.interpreter import check_python, interpreter_path
 
@@ -30,34 +36,11 @@ _SETTING = re.compile(r"(\w+)=(-?\d+|true|false)")
 _VALUES = {"true": True, "false": False}
 
 
-@dataclass
-class IrReduction:
-    """A reduction of IR that was asked for."""
-
-    file: Path
-    options: IrOptions
-    suffix: str = ".mlir"
-    unit: str = IrResult.unit
-
-    @property
-    def begun(self) -> str:
-        return f"running the passes on {self.file} ..."
-
-    def check(self) -> IrFault:
-        return check_ir(self.file, self.options)
-
-    def reduce(self, *, say: Say, stop: Callable[[], bool], shown: Callable[[int, IrTally], None]) -> IrResult:
-        return reduce_ir(self.file, self.options, say=say, stop=stop, shown=shown)
-
-    def tell(self, result: IrResult, output: Path) -> None:
-        tell(result, self.file, output, healthy="parse")
-
-
 def reduce_case(
     file: Path, args: Sequence[str], given: Mapping[str, Any], screen: Screen, interrupt: Interrupt
 ) -> None:
     """Reduce the file, write the result, and tell; with `--check`, only tell whether a pass fails."""
-    reduce_file(file, given, screen, interrupt, lambda say: IrReduction(file, _options(file, args, given, say)))
+    reduce_file(file, given, screen, interrupt, lambda say: _asked(file, args, given, say))
 
 
 def replay_case(file: Path, given: Mapping[str, Any]) -> int:
@@ -84,12 +67,12 @@ def replay_case(file: Path, given: Mapping[str, Any]) -> int:
     return 0 if all(each.outcome == "still faults" for each in found) else 1
 
 
-def _options(file: Path, args: Sequence[str], given: Mapping[str, Any], say: Callable[[str], None]) -> IrOptions:
+def _asked(file: Path, args: Sequence[str], given: Mapping[str, Any], say: Say) -> CaseReduction:
     refuse(OF_PROGRAMS, "programs", f"{file} is IR", given)
     refuse(("jobs", "timeout", "ptxas"), "programs and PTX", f"{file} is IR", given)
     python = chosen_python(given["python"], file, say)
     check_python(python)
-    return IrOptions(
+    options = IrOptions(
         python=python,
         environment={**os.environ, **settings(given["env"])},
         arch=given["arch"] or "",
@@ -98,6 +81,14 @@ def _options(file: Path, args: Sequence[str], given: Mapping[str, Any], say: Cal
         settings=dict(map(_setting, args)),
         seed=given["seed"],
         **({} if given["max_time"] is None else {"max_time": given["max_time"]}),
+    )
+    return CaseReduction(
+        suffix=".mlir",
+        unit=IrResult.unit,
+        begun=f"running the passes on {file} ...",
+        check=lambda: check_ir(file, options),
+        reduce=lambda say, stop, shown: reduce_ir(file, options, say=say, stop=stop, shown=shown),
+        tell=lambda result, output: tell(result, file, output, healthy="parse"),
     )
 
 

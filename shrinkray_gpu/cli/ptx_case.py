@@ -3,15 +3,23 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import click
 
 from shrinkray_gpu.cli import project_settings
-from shrinkray_gpu.cli.compiler_case import OF_CORPORA, OF_PROGRAMS, Say, asked_words, reduce_file, refuse, tell
+from shrinkray_gpu.cli.compiler_case import (
+    OF_CORPORA,
+    OF_PROGRAMS,
+    CaseReduction,
+    Say,
+    asked_words,
+    reduce_file,
+    refuse,
+    tell,
+)
 from shrinkray_gpu.cli.interrupt import Interrupt
 from shrinkray_gpu.cli.screen import Screen
 from shrinkray_gpu.cli.words import chosen_python, narrator, print_answer, ptxas_releases, settings
@@ -19,7 +27,6 @@ from shrinkray_gpu.corpus import environments
 from shrinkray_gpu.device import architectures
 from shrinkray_gpu.errors import UsageError
 from shrinkray_gpu.evidence.ptxas import own_ptxas
-from shrinkray_gpu.intermediate.search import IrTally
 from shrinkray_gpu.ptx.options import PtxOptions
 from shrinkray_gpu.ptx.ptx_file import gpu_name, read_ptx
 from shrinkray_gpu.ptx.ptx_replay import SECONDS, replay_ptx
@@ -30,35 +37,6 @@ from shrinkray_gpu.runner import cores
 
 OWN = "own"
 """How the ptxas at hand is called among releases."""
-
-
-@dataclass
-class PtxReduction:
-    """A reduction of PTX that was asked for. `others`: releases that the result's head tells of."""
-
-    file: Path
-    options: PtxOptions
-    others: Mapping[str, Path]
-    suffix: str = ".ptx"
-    unit: str = PtxResult.unit
-
-    @property
-    def begun(self) -> str:
-        return f"running {self.options.ptxas} on {self.file} ..."
-
-    def check(self) -> PtxasFault:
-        return check_ptx(self.file, self.options)
-
-    def reduce(self, *, say: Say, stop: Callable[[], bool], shown: Callable[[int, IrTally], None]) -> PtxResult:
-        def releases(text: str, trial: PtxTrial, fault: PtxasFault) -> list[str]:
-            tools = [self.options.ptxas, *self.others.values()]
-            seconds = self.options.seconds
-            return head_lines(tools, text, trial.all_flags, seconds=seconds, wanted=fault, words=trial.words)
-
-        return reduce_ptx(self.file, self.options, say=say, stop=stop, shown=shown, releases=releases)
-
-    def tell(self, result: PtxResult, output: Path) -> None:
-        tell(result, self.file, output, healthy="have no error of their own")
 
 
 def reduce_case(
@@ -88,14 +66,14 @@ def replay_case(file: Path, given: Mapping[str, Any]) -> int:
     return 0 if found.as_told else 1
 
 
-def _asked(file: Path, args: Sequence[str], given: Mapping[str, Any], say: Say) -> PtxReduction:
+def _asked(file: Path, args: Sequence[str], given: Mapping[str, Any], say: Say) -> CaseReduction:
     refuse((*OF_PROGRAMS, "passes"), "programs and IR", f"{file} is PTX", given)
     if wrong := next((word for word in args if not word.startswith("-")), ""):
         raise UsageError(f"{wrong}: behind PTX stand options of ptxas only, as `-- -O1 -maxrregcount=64`")
     python = chosen_python(given["python"], file, say)
     arch = _arch(file, given)
     tools = _tools(given["ptxas"], python, {**os.environ, **settings(given["env"])}, arch, say)
-    (_, first), *others = tools.items()
+    first = next(iter(tools.values()))
     options = PtxOptions(
         ptxas=first,
         arch=arch,
@@ -106,7 +84,19 @@ def _asked(file: Path, args: Sequence[str], given: Mapping[str, Any], say: Say) 
         **({} if given["timeout"] is None else {"seconds": given["timeout"]}),
         **({} if given["max_time"] is None else {"max_time": given["max_time"]}),
     )
-    return PtxReduction(file, options, dict(others))
+
+    def releases(text: str, trial: PtxTrial, fault: PtxasFault) -> list[str]:
+        found, seconds = [*tools.values()], options.seconds
+        return head_lines(found, text, trial.all_flags, seconds=seconds, wanted=fault, words=trial.words)
+
+    return CaseReduction(
+        suffix=".ptx",
+        unit=PtxResult.unit,
+        begun=f"running {first} on {file} ...",
+        check=lambda: check_ptx(file, options),
+        reduce=lambda say, stop, shown: reduce_ptx(file, options, say=say, stop=stop, shown=shown, releases=releases),
+        tell=lambda result, output: tell(result, file, output, healthy="have no error of their own"),
+    )
 
 
 def _arch(file: Path, given: Mapping[str, Any]) -> str:

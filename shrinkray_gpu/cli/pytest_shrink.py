@@ -113,6 +113,7 @@ class FailingTests:
             yield self._reduce(node)
 
     def _reduce(self, node: str) -> TestResult:
+        from shrinkray_gpu.cli import background
         from shrinkray_gpu.device.own_commands import AROUND, finished
 
         place = self.folder / slug(node)
@@ -135,7 +136,7 @@ class FailingTests:
         _clear(place)
         if done.interrupted:
             return TestResult(node, "not reduced: interrupted before there was a result", interrupted=True)
-        why = _complaint(said)
+        why = background.complaint(said).removeprefix("shrink: ")
         if code == NoKernelInvolved.exit_code:
             return TestResult(node, f"left as it is, since it fails for no reason of a GPU's: {why}")
         if code == NotReproduced.exit_code:
@@ -145,13 +146,15 @@ class FailingTests:
 
     def command(self, node: str, place: Path) -> list[str]:
         """What a person would type, from the folder where pytest was started."""
+        from shrinkray_gpu.cli import background
+
         given = self.config.getoption
         words = ["--quiet", "--json", "--kernel-only", "--restart", "--max-time", f"{given('--shrink-time'):g}"]
         words += ["--python", sys.executable]  # the test's own
         if arch := given("--shrink-arch"):
             words += ["--arch", arch]
         words += [*shlex.split(given("--shrink-args")), "--output", str(place / f"repro_{slug(node)}.py")]
-        return [sys.executable, "-m", "shrinkray_gpu", *words, "-m", "pytest", *self._same_settings(), self._from(node)]
+        return background.command([*words, "-m", "pytest", *self._same_settings(), self._from(node)])
 
     def _same_settings(self) -> list[str]:
         """What decides how pytest collects: settings and plugins are those of the session."""
@@ -180,13 +183,6 @@ def slug(node: str) -> str:
     plain = re.sub(r"_{2,}", "_", plain).strip("_")
     digest = hashlib.sha256(node.encode()).hexdigest()[:8]
     return plain if len(plain) <= 80 and re.fullmatch(r"[\w/.:\[\]-]+", node, re.ASCII) else f"{plain[:70]}_{digest}"
-
-
-def _complaint(said: str) -> str:
-    """The first line of what the command ended with."""
-    lines = [line for line in said.splitlines() if line.strip()]
-    ours = next((line for line in lines if line.startswith("shrink: ")), lines[-1] if lines else "it said nothing")
-    return ours.removeprefix("shrink: ")
 
 
 def _clear(place: Path) -> None:

@@ -58,7 +58,7 @@ def search(
     history = plan.gpu and plan.mode.name != "cold" and checks is not None and checks.controls.history
     again = ConfirmingRuns(test, timed=history)
     if ready.start.lifted:  # the best so far, before anything is tried
-        journal.begin_with(ready.program, size=ready.program.size, by="lift", most=ready.most)
+        journal.begin_with(ready.program, size=ready.program.size, most=ready.most)
     # Beforehand the fault did not show, or in some runs only: then it takes the search's own judge to tell.
     untried = not ready.start.alone and (ready.start.reference is None or plan.rate is not None)
     may_lift = untried and plan.oracle.needs.run and "lift" not in options.skip

@@ -47,9 +47,6 @@ HOST = "what the host does to make the value may be gone; see that the fix of th
 KEPT = "the kernel may take the value otherwise than it did; see that the fix of the original mends the repro"
 """Of programs that nobody had tuned on, some repros kept what the host did, and the kernel went wrong by itself."""
 TIME = "whether the device comes to the copy late enough, only runs on one tell"
-SIZE = "the tensor may be what is too small, not the mask what is wrong; of its size only the number is left"
-GIVER = "the host may have given the constant that is wrong; see that the fix of the original mends the repro"
-"""One that the host passes as a constexpr is none of its arguments any more in the IR."""
 CONDITIONS = frozenset({ASSERTION, ZERO})
 """Kinds that no address shows: a passed operand of theirs may become a literal nowhere."""
 
@@ -100,23 +97,22 @@ class LaunchCauses:
 
     @property
     def may_be_made_by_host(self) -> bool:
-        """The same, or whether an access without a mask, or with a wrong one, hangs on memory, or on what is passed and
-        is not the tensor's, or whether program instances race because of what is passed: that may be wrong."""
+        """The same, or whether that may be wrong: a tensor that does not have what the kernel takes for its own; where
+        a mask is missing or wrong, what the access hangs on of memory, or of what is passed and is not the tensor's,
+        or the size of a tensor; what is passed where program instances race."""
         first = self.causes[0]
         hangs = LOADED in first.inputs or bool(first.passed)
         masked = first.kind in (NO_MASK, WRONG_MASK) and hangs
-        return self.made_by_host or is_of_size(first) or masked or may_be_of_launch(first)
+        kept = first.kind in GIVEN or masked or may_be_of_size(first) or may_be_of_launch(first)
+        return self.made_by_host or kept
 
     @property
     def doubt(self) -> str:
         """What of the bug a candidate with the same causes may have lost."""
-        first = self.causes[0]
-        if self.may_be_made_by_host:
-            told = KEPT if self.kept else HOST
-            return f"{told}; {TIME}" if self.causes[0].overwritten else told
-        if first.kind in GIVEN:
-            return GIVER
-        return SIZE if first.kind == WRONG_MASK and not first.by_one else ""
+        if not self.may_be_made_by_host:
+            return ""
+        told = KEPT if self.kept else HOST
+        return f"{told}; {TIME}" if self.causes[0].overwritten else told
 
     def contradiction(self, run: Run) -> str:
         """The same, of a run that does not tell which fault a device would show; empty where that may be this one."""
@@ -150,10 +146,12 @@ def is_of_grid(cause: Cause) -> bool:
     return cause.kind in (NO_MASK, WRONG_MASK) and cause.whole and cause.beyond == (PROGRAM,)
 
 
-def is_of_size(cause: Cause) -> bool:
-    """Whether each program instance takes one element, and only how many there are of both decides: of `x[program + 1]`
-    nobody knows whether the tensor lacks its last element or the kernel goes too far."""
-    return cause.kind in (NO_MASK, WRONG_MASK) and set(cause.inputs).intersection((*INDICES, LOADED)) == {PROGRAM}
+def may_be_of_size(cause: Cause) -> bool:
+    """Whether the tensor may be too small, or the grid too large: the kernel never asks how large it is. Nor where each
+    program instance takes one element: of `x[program + 1]` nobody knows whether the tensor lacks its last element or
+    the kernel goes too far."""
+    by_program = set(cause.inputs).intersection((*INDICES, LOADED)) == {PROGRAM}
+    return cause.kind in (NO_MASK, WRONG_MASK) and (by_program or not cause.sized)
 
 
 def may_be_of_launch(cause: Cause) -> bool:
@@ -236,8 +234,10 @@ def _drift_where_kept(mine: Cause, theirs: Cause) -> str:
         return f"the {mine.access or mine.kind} hangs on other values"
     if mine.kind in (NO_MASK, WRONG_MASK) and theirs.varying < mine.varying:
         return f"the {mine.access} hangs on fewer loaded values"
-    if mine.passed and not theirs.passed:
+    if len(theirs.passed) < len(mine.passed):
         return "what is passed is the tensor's own now"
+    if mine.reach and (theirs.reach < mine.reach if mine.below else theirs.reach > mine.reach):
+        return f"the {mine.access} reaches further: a larger tensor would not mend it"
     if is_of_grid(mine) and not is_of_grid(theirs) or mine.beyond and not theirs.beyond:
         return "another index leaves the tensor, or nobody knows which"
     return ""

@@ -361,7 +361,7 @@ class Journal:
         self.best(program, size=size, by=by, smaller=False)
         return kept
 
-    def begin_with(self, program: Program, *, size: tuple[Any, ...], by: str, most: Extent | None = None) -> None:
+    def begin_with(self, program: Program, *, size: tuple[Any, ...], most: Extent | None = None) -> None:
         """A lifted script is the best before anything is tried. What a person made of best.py, which never goes beyond
         `most`, stays: it is yet to be looked at, or is what this course begins with."""
         self._best.within(most)
@@ -370,7 +370,7 @@ class Journal:
         if self._replay and self._replay[0]["text"] == text_digest(program) and self.best_path.exists():
             self._replay.popleft()
         else:
-            self.best(program, size=size, by=by)
+            self.best(program, size=size, by="lift")
 
     def put_back(self, program: Program) -> None:
         """What a person made of best.py does not fault. A replay ends in saving ours; without one it is done here."""

@@ -24,8 +24,7 @@ class ConstantBranch(NamedTuple):
 
     def behind(self, tree: ast.Module, kernel: ast.FunctionDef) -> tuple[Slice, list[str]]:
         """What must stay of the kernel, and of what it calls; and the kernel's parameters that it hangs on."""
-        device = ast.Module([each for each in ast.walk(tree) if is_kernel(each)], [])
-        slicer = Slicer(HostCode(device, device=True))
+        slicer = Slicer(HostCode(_device(tree), device=True))
         parts = [part for each in self.accesses for part in ast.iter_child_nodes(each) if isinstance(part, ast.expr)]
         found = slicer.behind(self.accesses, parts)
         statements, heads = [*found.statements, *self.accesses], list(dict.fromkeys([*found.heads, self.test]))
@@ -46,6 +45,25 @@ def constant_branch(kernel: ast.FunctionDef, line: int) -> ConstantBranch | None
                 if mine and _masked(mine) < _masked(theirs):
                     found = ConstantBranch(node, [*mine, *theirs])
     return found
+
+
+def behind_access(tree: ast.Module, kernel: ast.FunctionDef, line: int) -> list[str]:
+    """The kernel's parameters that an access at this line hangs on, by its address and its mask: also those of which
+    Triton's IR has no trace, as the constant at which an unrolled loop ends."""
+    device = _device(tree)
+    accesses = [each for each in _accesses(device.body) if each.lineno <= line <= (each.end_lineno or each.lineno)]
+    where: list[ast.expr] = []
+    for call in (call for each in accesses for call in _calls(each)):
+        mask = 1 if next(names(call.func), "") == "load" else 2
+        where += [*call.args[:1], *call.args[mask : mask + 1]]
+        where += [each.value for each in call.keywords if each.arg in ("pointer", "mask")]
+    slicer = Slicer(HostCode(device, device=True))
+    slicer.behind(accesses, where)
+    return slicer.needed(kernel)
+
+
+def _device(tree: ast.Module) -> ast.Module:
+    return ast.Module([each for each in ast.walk(tree) if is_kernel(each)], [])
 
 
 def _constants(kernel: ast.FunctionDef) -> set[str]:

@@ -12,7 +12,7 @@ import ast
 import re
 
 from shrinkray_gpu.calibration.missed import kernels_ran
-from shrinkray_gpu.oracle.cause_check import GIVEN, LaunchCauses, faulting_launch, is_of_grid, is_of_size
+from shrinkray_gpu.oracle.cause_check import GIVEN, LaunchCauses, faulting_launch, is_of_grid, may_be_of_size
 from shrinkray_gpu.runner.inside.static import cause as kinds
 from shrinkray_gpu.runner.inside.static.cause import Cause
 from shrinkray_gpu.runner.run import Run
@@ -26,7 +26,7 @@ from shrinkray_gpu.start.argument_slice import (
     without_marks,
 )  # fmt: skip
 from shrinkray_gpu.start.behind_fault import behind_fault
-from shrinkray_gpu.start.constant_branch import ConstantBranch, constant_branch
+from shrinkray_gpu.start.constant_branch import ConstantBranch, behind_access, constant_branch
 from shrinkray_gpu.start.host_code import parameters
 
 _INTEGERS = re.compile(r"u?i(?:8|16|32|64)\[")
@@ -64,7 +64,10 @@ def with_slice_kept(text: str, run: Run) -> str:
     elif cause.kind in GIVEN:  # a one is no parameter of the compiled kernel
         values = set(map(str, cause.values))
         wanted |= {name for name, described in candidates.items() if described.rpartition(" ")[2] in values}
-    grid = is_of_grid(cause) or is_of_size(cause) or _is_loaded(cause)  # a fix may change how much is loaded
+    grid = is_of_grid(cause) or may_be_of_size(cause) or _is_loaded(cause)  # a fix may change how much is loaded
+    line = _LINE.search(cause.at)
+    if may_be_of_size(cause) and line is not None:
+        wanted |= set(behind_access(tree, kernel, int(line[1])))
     branch = _branch(kernel, cause)
     if branch is not None:
         wanted |= set(branch.behind(tree, kernel)[1])

@@ -63,15 +63,16 @@ class WholeProgram:
         text = with_waits(whole.program.text, seen)
         waited = pool.cold(text)
         less = with_slice_kept(text, waited) if oracle.judge(waited).faults else ""
-        if less and less.count(MARK) <= marked.count(MARK):
-            marked = less
-        again = pool.cold(marked)
+        # Of a print that waits for the device only the call stays: then what waits by itself is what shows the fault.
+        texts = sorted(filter(None, (less, marked)), key=lambda each: each.count(MARK))
+        runs = ((each, pool.cold(each)) for each in texts)
+        marked, again = next(((each, run) for each, run in runs if oracle.judge(run).faults), (marked, seen))
         causes = LaunchCauses.of(again)
-        if causes is None or not oracle.judge(again).faults:
+        if causes is None or again is seen:
             return None
         kept = replace(causes, kept=True)
         if kept.difference(seen):  # another run has other values
-            first = replace(causes.causes[0], source="", operands=(), shape=())
+            first = replace(causes.causes[0], source="", operands=(), shape=(), reach=0)
             kept = replace(kept, causes=(first, *causes.causes[1:]))
         program = whole.program.with_text(marked)
         return replace(whole, program=program, lifted=True, oracle=oracle.keeping(kept))

@@ -44,6 +44,12 @@ class Said:
         return printed_result(self.out)
 
 
+def well(said: Said) -> Said:
+    """What came out of a command that must end well."""
+    assert said.code == 0, said
+    return said
+
+
 def environment() -> dict[str, str]:
     """This process's, without what pytest and a GPU machine's user may have set."""
     return {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST", "TRITON_"))}

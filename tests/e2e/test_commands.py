@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from shrinkray_gpu.reduction.size import lines
-from tests.e2e.command import Said, only, plain, refused, shrink
+from tests.e2e.command import Said, only, plain, refused, shrink, well
 
 TMA = ("--arch", "sm_90", "--oracle", "misaligned address")
 SOON = (*only("constants", "statements"), "--no-guards")
@@ -124,11 +124,6 @@ def given(folder: Path, files: Mapping[str, str]) -> Path:
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(text)
     return folder
-
-
-def well(said: Said) -> Said:
-    assert said.code == 0, said
-    return said
 
 
 def standalone(repro: Path, said: Said, most: int) -> list[str]:

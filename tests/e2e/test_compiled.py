@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from shrinkray_gpu.reduction.size import lines
-from tests.e2e.command import Said, only, shrink
+from tests.e2e.command import only, shrink, well
 
 if importlib.util.find_spec("torch") is None or shutil.which("c++") is None:
     pytest.skip("needs torch and a C++ compiler", allow_module_level=True)
@@ -40,11 +40,6 @@ with torch.no_grad():
     torch.compile(Layer(128).cuda())(torch.randn(64, 128, device="cuda"))
 torch.cuda.synchronize()
 """
-
-
-def well(said: Said) -> Said:
-    assert said.code == 0, said
-    return said
 
 
 def test_a_launch_that_torch_compile_generated_is_lifted_and_blamed_on_nobody(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from shrinkray_gpu.reduction.size import lines
-from tests.e2e.command import Said, only, shrink
+from tests.e2e.command import only, shrink, well
 
 HEAD = """
 import os
@@ -58,11 +58,6 @@ print(out)
 ON_THE_CPU = ("--env", "TRITON_INTERPRET=1")
 SHORT = only("statements", "constants", "unreachable")
 """All that the two programs need: a try is two or three runs in the interpreter."""
-
-
-def well(said: Said) -> Said:
-    assert said.code == 0, said
-    return said
 
 
 @pytest.fixture(autouse=True)

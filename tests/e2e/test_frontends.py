@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from shrinkray_gpu.reduction.size import lines
-from tests.e2e.command import Said, environment, only, plain, refused, shrink
+from tests.e2e.command import environment, only, plain, refused, shrink, well
 
 OUTSIDE = ("--arch", "sm_90", "--oracle", "illegal memory access")
 SOON = (*only("statements"), "--no-guards")
@@ -46,11 +46,6 @@ parser.add_argument("--op", default="safe")
 parser.add_argument("rows", nargs="*", type=int)
 given = parser.parse_args()
 """
-
-
-def well(said: Said) -> Said:
-    assert said.code == 0, said
-    return said
 
 
 def is_one_launch(repro: Path) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from shrinkray_gpu.reduction.size import lines
-from tests.e2e.command import Said, only, plain, shrink, shrinking, step
+from tests.e2e.command import only, plain, shrink, shrinking, step, well
 from tests.e2e.programs import LOOKUP
 
 INDEX = ("--oracle", "exception:IndexError")
@@ -23,11 +23,6 @@ def given(folder: Path, text: str = LOOKUP) -> Path:
 
 def reduced(folder: Path) -> Path:
     return folder / "repro_failing.py"
-
-
-def well(said: Said) -> Said:
-    assert said.code == 0, said
-    return said
 
 
 @pytest.fixture(scope="module")

@@ -52,7 +52,7 @@ def test_what_is_given_with_modules_of_its_own_is_as_large_as_they_are() -> None
 def test_neither_is_best_py(tmp_path: Path) -> None:
     with Journal.open(tmp_path, original=GIVEN, seed=0, width=1, settings={}) as journal:
         journal.record_lift({"text": MARKED.text})
-        journal.begin_with(MARKED, size=MARKED.size, by="lift", most=GIVEN.extent)
+        journal.begin_with(MARKED, size=MARKED.size, most=GIVEN.extent)
         journal.best(TALL, size=TALL.size, by="statements")
         journal.flush()
         assert not journal.best_path.exists() and journal.latest == TALL.text

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
+from shrinkray_gpu.oracle import Answer, parse
 from shrinkray_gpu.runner.run import Compilation, Difference, Failure, Launch, Run
 
 JSD = Launch("jsd", "h1", (8,), ("f32[8, 64]",), synced=True)
@@ -27,6 +29,13 @@ def plain(stderr: str, exit: int | None = 1, **more: Any) -> Run:
 def passing(**more: Any) -> Run:
     more.setdefault("mode", "fork")
     return Run(exit=0, **more)
+
+
+def check_answer(spec: str, run: Run, expected: Answer) -> None:
+    """The oracle that `spec` names answers so of the run, and says why."""
+    verdict = parse(spec, folder=Path()).judge(run)
+    assert verdict.answer is expected, verdict.why
+    assert verdict.why
 
 
 def traceback(last: str, source: str = "main()", file: str = "/tmp/x/failing.py") -> str:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from shrinkray_gpu.oracle.cause_check import GIVER, HOST, KEPT, SIZE, TIME, LaunchCauses
+from shrinkray_gpu.oracle.cause_check import HOST, KEPT, TIME, LaunchCauses
 from shrinkray_gpu.runner.inside.static import cause
 from shrinkray_gpu.runner.inside.static.cause import Cause
 from shrinkray_gpu.runner.run import Launch, Run
@@ -210,7 +210,7 @@ def test_a_mask_may_be_too_wide_by_what_the_host_passes() -> None:
 
 def test_of_one_element_a_program_nobody_knows_whether_the_tensor_or_the_grid_is_wrong() -> None:
     for inputs, may_be in ({("constant", "program"): True, ("program", "range"): False, ("constant",): False}).items():
-        causes = LaunchCauses.of(ran(replace(OPEN, inputs=inputs)))
+        causes = LaunchCauses.of(ran(replace(OPEN, inputs=inputs, sized=True)))
         assert causes is not None and causes.may_be_made_by_host is may_be and not causes.made_by_host
 
 
@@ -222,13 +222,32 @@ def test_a_bound_that_is_one_too_many_stays_an_extent_of_the_tensor() -> None:
     assert "takes one too many" in causes.difference(ran(replace(mask, by_one=False)))
 
 
-def test_where_the_tensor_may_be_too_small_that_is_said() -> None:
+def test_where_the_tensor_may_be_too_small_it_is_left_no_further() -> None:
+    """A tensor that is as large as it should be mends what reached that far, and nothing else."""
+    for below, further, nearer in ((False, 600, 500), (True, -600, -500)):
+        mine = replace(OPEN, reach=-540 if below else 540, below=below)
+        causes = LaunchCauses.of(ran(mine))
+        assert causes is not None and causes.difference(ran(replace(mine, reach=further))) == ""
+        held = replace(causes, kept=True)
+        assert held.difference(ran(replace(mine, reach=nearer))) == held.difference(ran(mine)) == ""
+        assert "reaches further" in held.difference(ran(replace(mine, reach=further)))
+
+
+def test_where_what_is_passed_may_be_wrong_all_of_it_stays() -> None:
+    mine = replace(OPEN, kind=cause.WRONG_MASK, passed=("columns", "frame"))
+    causes = LaunchCauses.of(ran(mine))
+    assert causes is not None
+    assert "tensor's own" in replace(causes, kept=True).difference(ran(replace(mine, passed=("frame",))))
+
+
+def test_where_what_the_host_makes_may_be_wrong_that_is_said() -> None:
+    """A tensor of which the kernel asks no extent may be too small, or have another stride than is written there."""
     mask = replace(OPEN, kind=cause.WRONG_MASK, masked=True, bounds=1)
     literal = replace(STRIDE, inputs=("constant",))
-    seen = (mask, replace(mask, by_one=True), replace(mask, bounds=0), STRIDE, literal)
+    seen = (mask, replace(OPEN, sized=True), replace(mask, sized=True), STRIDE, literal)
     doubts = [LaunchCauses.of(ran(one)) for one in seen]
-    assert [one.doubt for one in doubts if one is not None] == [SIZE, "", SIZE, HOST, GIVER]
-    assert [replace(one, kept=True).doubt for one in doubts if one is not None] == [SIZE, "", SIZE, KEPT, GIVER]
+    assert [one.doubt for one in doubts if one is not None] == [HOST, "", "", HOST, HOST]
+    assert [replace(one, kept=True).doubt for one in doubts if one is not None] == [KEPT, "", "", KEPT, KEPT]
 
 
 def test_what_is_overwritten_too_early_is_the_host_s_doing_and_a_matter_of_time() -> None:

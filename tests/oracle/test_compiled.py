@@ -19,6 +19,7 @@ from tests.oracle.runs import (
     OUT_OF_MEMORY,
     PTXAS,
     RUNTIME,
+    check_answer,
     failing,
     passing,
     plain,
@@ -108,10 +109,7 @@ CASES = {
 
 @pytest.mark.parametrize("case", CASES)
 def test_compiled(case: str) -> None:
-    spec, run, expected = CASES[case]
-    verdict = parse(spec, folder=Path()).judge(run)
-    assert verdict.answer is expected, verdict.why
-    assert verdict.why
+    check_answer(*CASES[case])
 
 
 def test_the_why_says_which_kernel_and_what() -> None:

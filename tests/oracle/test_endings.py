@@ -11,7 +11,7 @@ import pytest
 from shrinkray_gpu.oracle import Answer, Oracle, all_of, parse
 from shrinkray_gpu.oracle.same import same_fault
 from shrinkray_gpu.runner.run import Run
-from tests.oracle.runs import MISALIGNED, OUT_OF_MEMORY, RUNTIME, failing, passing, plain, traceback
+from tests.oracle.runs import MISALIGNED, OUT_OF_MEMORY, RUNTIME, check_answer, failing, passing, plain, traceback
 
 YES, NO, UNKNOWN = Answer.FAULTS, Answer.PASSES, Answer.UNKNOWN
 MINE = ("ValueError", *RUNTIME)
@@ -73,10 +73,7 @@ CASES = {
 
 @pytest.mark.parametrize("case", CASES)
 def test_endings(case: str) -> None:
-    spec, run, expected = CASES[case]
-    verdict = parse(spec, folder=Path()).judge(run)
-    assert verdict.answer is expected, verdict.why
-    assert verdict.why
+    check_answer(*CASES[case])
 
 
 def test_calibration_learns_the_ancestors_that_a_plain_process_does_not_tell() -> None:

@@ -17,6 +17,7 @@ from tests.oracle.runs import (
     CRASH,
     OUT_OF_MEMORY,
     PTXAS,
+    check_answer,
     failing,
     passing,
     plain,
@@ -151,10 +152,7 @@ CASES = {
 
 @pytest.mark.parametrize("case", CASES)
 def test_words(case: str) -> None:
-    spec, run, expected = CASES[case]
-    verdict = parse(spec, folder=Path()).judge(run)
-    assert verdict.answer is expected, verdict.why
-    assert verdict.why
+    check_answer(*CASES[case])
 
 
 def test_the_why_shows_the_line_found() -> None:

@@ -273,27 +273,27 @@ def test_what_a_person_made_of_a_lifted_script_is_noticed(tmp_path: Path) -> Non
     """Also where the tool was stopped before anything else was accepted: then the lifted script is all that it has."""
     with begin(tmp_path) as journal:
         journal.record_lift({"text": SMALLER.text})
-        journal.begin_with(SMALLER, size=SMALLER.size, by="lift")
+        journal.begin_with(SMALLER, size=SMALLER.size)
         journal.flush()
         journal.best_path.write_text(SMALLEST.text)
     with begin(tmp_path, resume=True) as journal:
-        journal.begin_with(SMALLER, size=SMALLER.size, by="lift")
+        journal.begin_with(SMALLER, size=SMALLER.size)
         edited = journal.hand_edit(ORIGINAL)
         assert edited is not None and edited.text == SMALLEST.text
         journal.take_over(edited)
     with begin(tmp_path, resume=True) as journal:
-        journal.begin_with(SMALLER, size=SMALLER.size, by="lift")
+        journal.begin_with(SMALLER, size=SMALLER.size)
         assert journal.hand_edit(ORIGINAL) is None and journal.start(ORIGINAL).text == SMALLEST.text
     assert (tmp_path / "best.py").read_text() == SMALLEST.text
 
 
 def test_what_a_person_made_of_a_lifted_script_in_vain_is_put_back(tmp_path: Path) -> None:
     with begin(tmp_path) as journal:
-        journal.begin_with(SMALLER, size=SMALLER.size, by="lift")
+        journal.begin_with(SMALLER, size=SMALLER.size)
         journal.flush()
         journal.best_path.write_text("nothing = 0\n")
     with begin(tmp_path, resume=True) as journal:
-        journal.begin_with(SMALLER, size=SMALLER.size, by="lift")
+        journal.begin_with(SMALLER, size=SMALLER.size)
         assert journal.hand_edit(ORIGINAL) is not None
         journal.put_back(SMALLER)
     assert (tmp_path / "best.py").read_text() == SMALLER.text
@@ -303,7 +303,7 @@ def test_what_a_person_made_of_a_lifted_script_in_vain_is_put_back(tmp_path: Pat
 def test_the_course_of_a_lifted_script_is_replayed(tmp_path: Path) -> None:
     for resume in (False, True):
         with begin(tmp_path, resume=resume) as journal:
-            journal.begin_with(SMALLER, size=SMALLER.size, by="lift")
+            journal.begin_with(SMALLER, size=SMALLER.size)
             accept(journal, SMALLEST)
             assert journal.best_path.read_text() == SMALLEST.text
     assert [line["pass"] for line in lines(tmp_path)[1:]] == ["lift", "statements"]
@@ -438,7 +438,7 @@ def test_a_best_ahead_of_its_journal_is_looked_at_before_anything_is_written_ove
     with begin(tmp_path, resume=True) as journal:
         if left < 2:
             journal.record_lift({"text": SMALLER.text})
-        journal.begin_with(SMALLER, size=SMALLER.size, by="lift")
+        journal.begin_with(SMALLER, size=SMALLER.size)
         journal.flush()
         assert journal.best_path.read_text() == SMALLEST.text
         found = journal.hand_edit(ORIGINAL)

@@ -29,7 +29,7 @@ def course_of(journal: Journal, *, faults: bool) -> None:
     if journal.recall_lift() is None:
         journal.record_lift({"text": LARGER.text})
     journal.recall_perturbation()
-    journal.begin_with(LARGER, size=LARGER.size, by="lift")
+    journal.begin_with(LARGER, size=LARGER.size)
     start = journal.start(ORIGINAL)
     edited = journal.hand_edit(ORIGINAL)
     if edited is not None and faults:

@@ -13,7 +13,7 @@ from shrinkray_gpu.runner.inside.static import cause as kinds
 from shrinkray_gpu.runner.inside.static.cause import Cause
 from shrinkray_gpu.runner.run import Launch, Run
 from shrinkray_gpu.start.argument_slice import HEAD, MARK
-from shrinkray_gpu.start.constant_branch import constant_branch
+from shrinkray_gpu.start.constant_branch import behind_access, constant_branch
 from shrinkray_gpu.start.host_slice import made_by_host, with_slice_kept
 
 PROGRAM = dedent("""\
@@ -38,6 +38,26 @@ def branch(old: str = "", new: str = "", *, line: int = EVEN) -> list[str]:
     [kernel] = [each for each in ast.walk(ast.parse(PROGRAM.replace(old, new))) if isinstance(each, ast.FunctionDef)]
     found = constant_branch(kernel, line)
     return [] if found is None else [ast.unparse(each) for each in (found.test.test, *found.accesses)]
+
+
+def test_what_an_access_hangs_on_is_found_through_helpers_and_unrolled_loops() -> None:
+    """What is stored there decides nothing of where that is."""
+    tree = ast.parse(
+        dedent("""\
+        @triton.jit
+        def put(at, value, kept, REACH: tl.constexpr):
+            for tap in tl.static_range(REACH):
+                tl.store(at + tap, value, kept)
+
+        @triton.jit
+        def kernel(x, y, n, by, REACH: tl.constexpr, BLOCK: tl.constexpr):
+            lane = tl.arange(0, BLOCK)
+            put(x + lane, tl.load(y + lane) * by, lane < n, REACH)
+        """)
+    )
+    kernel = next(each for each in ast.walk(tree) if isinstance(each, ast.FunctionDef) and each.name == "kernel")
+    assert behind_access(tree, kernel, 4) == ["x", "n", "REACH", "BLOCK"]
+    assert behind_access(tree, kernel, 9) == ["y", "BLOCK"]
 
 
 def test_both_sides_are_found() -> None:
@@ -67,7 +87,7 @@ def test_one_mask_may_say_less_than_the_other() -> None:
 def test_the_branch_stays_and_what_decides() -> None:
     cause = Cause(
         "bounds", kinds.NO_MASK, "", "term", ("range",), "load", True, True, True, True, False, "",
-        place="program.py:6:15", at=f"program.py:{EVEN}:15", sentence="it goes wrong", tensor="x",
+        place="program.py:6:15", at=f"program.py:{EVEN}:15", sentence="it goes wrong", tensor="x", sized=True,
     )  # fmt: skip
     run = Run("virtual", 1, virtual=True, launches=(Launch("kernel", "", (1,), causes=(cause,)),))
     causes = LaunchCauses.of(run)

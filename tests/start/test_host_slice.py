@@ -48,12 +48,14 @@ CALL = "Norm(3)(torch.zeros(4, 8))"
 ARGS = ("f32[4, 8] s(8, 1) +0 @0%128", "i64[8] s(1,) +0 @0%128", "i32 32", "i32 8")
 
 
-def run(kind: str, name: str = "", inputs: tuple[str, ...] = (kinds.ARGUMENT,), *, value: int = 7) -> Run:
+def run(
+    kind: str, name: str = "", inputs: tuple[str, ...] = (kinds.ARGUMENT,), *, value: int = 7, sized: bool = False
+) -> Run:
     """`name`: of what it hangs on, in one string. `value`: that of what is passed."""
     cause = Cause(
         "bounds", kind, "", "term", inputs, "load", True, True, True, True, False, "",
         place="k.py:3:4", at="k.py:4:8", sentence="it goes wrong (k.py:3:4)", values=(value,), tensor="table",
-        parameters=tuple(name.split()),
+        parameters=tuple(name.split()), sized=sized,
     )  # fmt: skip
     return Run("virtual", 1, virtual=True, launches=(Launch("kernel", "", (1,), ARGS, causes=(cause,)),))
 
@@ -62,11 +64,12 @@ def run(kind: str, name: str = "", inputs: tuple[str, ...] = (kinds.ARGUMENT,), 
     ("kind", "inputs", "own"),
     [
         (kinds.EXTENT, (kinds.ARGUMENT,), True),
-        (kinds.STRIDE, (kinds.CONSTANT,), False),  # it stands in the kernel
+        (kinds.STRIDE, (kinds.CONSTANT,), True),  # it stands in the kernel, but the tensor is the host's
         (kinds.MEMORY, (kinds.LOADED,), True),
         (kinds.ASSERTION, (kinds.LOADED,), True),
         (kinds.ASSERTION, (kinds.PROGRAM,), False),
-        (kinds.NO_MASK, (kinds.ARGUMENT, kinds.PROGRAM, kinds.RANGE), False),
+        (kinds.NO_MASK, (kinds.ARGUMENT, kinds.PROGRAM, kinds.RANGE), False),  # the kernel knows the extent
+        (kinds.WRONG_MASK, (kinds.PROGRAM, kinds.RANGE), False),
         (kinds.NO_MASK, (kinds.ARGUMENT, kinds.PROGRAM), True),  # or the grid is wrong, or the tensor's size
         (kinds.NO_MASK, (kinds.LOADED, kinds.RANGE), True),  # or what is loaded is wrong
         (kinds.WRONG_MASK, (kinds.LOADED, kinds.RANGE), True),
@@ -74,8 +77,17 @@ def run(kind: str, name: str = "", inputs: tuple[str, ...] = (kinds.ARGUMENT,), 
     ],
 )
 def test_whose_doing_it_is(kind: str, inputs: tuple[str, ...], own: bool) -> None:
-    assert made_by_host(LaunchCauses.of(run(kind, inputs=inputs))) == ("it goes wrong" if own else "")
+    assert made_by_host(LaunchCauses.of(run(kind, inputs=inputs, sized=True))) == ("it goes wrong" if own else "")
     assert made_by_host(None) == ""
+
+
+@pytest.mark.parametrize("kind", [kinds.NO_MASK, kinds.WRONG_MASK])
+def test_where_the_kernel_asks_for_no_extent_the_tensor_may_be_too_small(kind: str) -> None:
+    """What makes the tensor stays, and so does the grid, which may be too large."""
+    seen = run(kind, inputs=(kinds.PROGRAM, kinds.RANGE))
+    assert made_by_host(LaunchCauses.of(seen)) == "it goes wrong"
+    marked = with_slice_kept(PROGRAM, seen)
+    assert all(f"{line}{MARK}" in marked for line in ("length = x.shape[1]", "table = self.starts(self.table)"))
 
 
 FIELD = ["self.width = width"]  # a fix may take it
@@ -106,7 +118,7 @@ def test_what_makes_it_is_marked(seen: Run, kept: list[str]) -> None:
 
 
 def test_a_grid_that_is_too_large_for_a_table_is_the_hosts() -> None:
-    seen = run(kinds.NO_MASK, inputs=("program", "range"))
+    seen = run(kinds.NO_MASK, inputs=("program", "range"), sized=True)
     [launch] = seen.launches
     [cause] = launch.causes
     more = replace(seen, launches=(replace(launch, causes=(replace(cause, whole=True, beyond=("program",)),)),))

@@ -151,7 +151,7 @@ def test_locations_are_stripped_at_any_depth():
 
 def test_what_is_printed_meanwhile_is_heard_and_still_arrives(capfd):
     os.write(2, b"before ")
-    said, inner = compiler_output.Listening(), compiler_output.Listening()
+    said, inner = compiler_output.CapturedOutput(), compiler_output.CapturedOutput()
     with said:
         os.write(2, b"early ")
         compiler_output.begin()
@@ -168,7 +168,7 @@ def test_what_is_printed_meanwhile_is_heard_and_still_arrives(capfd):
 
 def test_nothing_is_turned_aside_where_nothing_is_compiled():
     before = os.readlink("/proc/self/fd/2")
-    with compiler_output.Listening() as said:
+    with compiler_output.CapturedOutput() as said:
         assert os.readlink("/proc/self/fd/2") == before
     compiler_output.begin()
     assert os.readlink("/proc/self/fd/2") == before and said.text == ""

@@ -78,6 +78,7 @@ def _of_access(launch: LaunchedKernel, found: Found, begins: Origin) -> Cause:
         whole=is_wholly_outside(found),
         fewer=begins.fewer,
         by_one=begins.by_one,
+        sized=begins.sized,
         passed=begins.passed,
         foreign=begins.foreign,
         beyond=tuple(sorted(begins.beyond)),
@@ -88,6 +89,7 @@ def _of_access(launch: LaunchedKernel, found: Found, begins: Origin) -> Cause:
         varying=begins.varying,
         operands=begins.operands,
         below=found.offset < 0,
+        reach=found.offset,
     )
     buffer = found.buffer
     if buffer is not None:

@@ -32,21 +32,22 @@ class Counterfactual:
 
     def inside(self, values: Values) -> bool:
         """Whether with these values the access still happens and is inside, in the whole launch, and no other one
-        leaves its tensor."""
+        that they change leaves its tensor."""
         again = self._look(values)
-        outside = {(id(each.op), id(each.note.frame.function)) for each in self.seen.outside}
+        outside = {(id(each.op), id(each.note.frame.function), each.offset) for each in self.seen.outside}
         for each in again.accesses:
             if each.op is self.found.op and (each.state != INSIDE or not happens(each)):
                 return False
-            if each.state == OUTSIDE and (id(each.op), id(each.note.frame.function)) not in outside:
+            if each.state == OUTSIDE and (id(each.op), id(each.note.frame.function), each.offset) not in outside:
                 return False
         return True
 
-    def strides(self, values: Values) -> bool:
-        """Whether these strides of the tensor, in place of what is passed, explain the access."""
+    def strides(self, values: Values, indices: Iterable[Step]) -> bool:
+        """Whether these strides of the tensor, in place of what is passed, explain the access. `indices`: all that its
+        address has."""
         if not self.inside(values):
             return False
-        fits = all(self._fits(step, stride) for step, stride in values.items())
+        fits = all(self._fits(step, stride) for step, stride in values.items()) and not self.leaving(indices, values)
         return fits or self._ends_with_tensor(values, 1)
 
     def extent(self, step: Step, extent: int, indices: Iterable[Step] = ()) -> bool:
@@ -73,8 +74,9 @@ class Counterfactual:
         offset = at(wrapped(address.offset), self.found.lane)
         if offset is None:
             return False
-        added = self.found.offset - offset + self._buffer.at
-        return not 0 <= added < self._buffer.size and 0 <= offset < self._buffer.size
+        added = self.found.offset - offset
+        more = added + self._buffer.at >= self._buffer.size or added <= -self._buffer.size
+        return more and 0 <= offset < self._buffer.size
 
     def inside_with_fewer(self) -> bool:
         """Whether the access is inside in a grid that is one less along one axis, whichever call leads to it."""
@@ -88,23 +90,27 @@ class Counterfactual:
     def beyond(self, indices: Iterable[Step]) -> FrozenSet[Step]:
         """The indices that leave a dimension of the tensor in the lane that was found: of `row * 64 + column` the
         column, though the row may be the last. Empty where none does, or nobody knows."""
+        return frozenset().union(*self.leaving(indices).values())
+
+    def leaving(self, indices: Iterable[Step], values: Optional[Values] = None) -> Dict[int, Set[Step]]:
+        """The same, by the extent of the dimension, with these values."""
         buffer = self._buffer
         strides = sorted({stride: n for n, stride in zip(buffer.shape, buffer.strides)}.items(), reverse=True)
         reached: Dict[int, int] = {}
         of: Dict[int, Set[Step]] = {}
         for step in indices:
-            value, factor = step.value(self.found.lane), self.factor(step)
+            value, factor = step.value(self.found.lane), self.factor(step, values)
             if value is None or factor is None:
-                return frozenset()
+                return {}
             own = next((stride for stride, _ in strides if 0 < stride <= factor), 0)
             if own:
                 reached[own] = reached.get(own, 0) + factor * value[0]
                 of.setdefault(own, set()).add(step)
-        return frozenset(step for stride, n in strides if reached.get(stride, 0) >= stride * n for step in of[stride])
+        return {n: of[stride] for stride, n in strides if reached.get(stride, 0) >= stride * n}
 
-    def factor(self, step: Step) -> Optional[int]:
-        """Elements by which the access moves with this value."""
-        one, none = self._reach({step: 1}), self._reach({step: 0})
+    def factor(self, step: Step, values: Optional[Values] = None) -> Optional[int]:
+        """Elements by which the access moves with this value, where others are these."""
+        one, none = (self._reach({**(values or {}), step: n}) for n in (1, 0))
         return None if one is None or none is None else (one.high - none.high) // self._buffer.width
 
     @property
@@ -116,7 +122,7 @@ class Counterfactual:
         """Whether the index that this value multiplies stays below the extent of the dimension of that stride."""
         index = self.factor(step)
         return index is not None and any(
-            index < n for n, own in zip(self._buffer.shape, self._buffer.strides) if own == stride
+            0 <= index < n for n, own in zip(self._buffer.shape, self._buffer.strides) if own == stride
         )
 
     def _ends_with_tensor(self, values: Values, slack: int) -> bool:

@@ -89,6 +89,12 @@ def wrapped(value: Any) -> Any:
     return value.wrapped if isinstance(value, Pair) else value
 
 
+def number(value: Any) -> Optional[int]:
+    """As computed, where that is one known number."""
+    value = wrapped(value)
+    return value if isinstance(value, int) else None
+
+
 def exact(value: Any) -> Any:
     return value.exact if isinstance(value, Pair) else value
 

@@ -8,21 +8,20 @@ explains is the index itself: a mask is missing, or the mask that there is lets 
 from __future__ import annotations
 
 import itertools
-from collections import Counter
 from dataclasses import dataclass, replace
-from typing import Any, Dict, FrozenSet, Iterable, Iterator, List, Optional, Set, Tuple
+from typing import Dict, FrozenSet, Iterable, Iterator, List, Optional, Set, Tuple
 
 from ..static import cause as kinds
 from ..static.ttgir import Op
 from . import wrong_mask
 from .access import can_be_false
 from .counterfactual import Counterfactual, extents_of
+from .factors import Factors, own_strides
 from .guards import guards
 from .launch import INSIDE, Found, LaunchedKernel, Look
-from .memory import Buffer
 from .module import ACCESSES, DIVISIONS, MAKES_DESCRIPTOR, family, listed
-from .numbers import Unfollowed, ends, wrapped
-from .trace import BOUND, FACTOR, TERM, Step, Trace, ends_of_loop, inputs_of, parameters_behind
+from .numbers import number
+from .trace import BOUND, FACTOR, TERM, Step, Trace, ends_of_loop, inputs_of, parameters_behind, unique
 from .trace import behind as behind_of
 from .types import integer_bits, signature
 
@@ -55,6 +54,7 @@ class Origin:
     detail: str = ""
     fewer: bool = False
     by_one: bool = False
+    sized: bool = False
     passed: Tuple[str, ...] = ()
     foreign: Tuple[str, ...] = ()
     beyond: FrozenSet[str] = frozenset()
@@ -78,6 +78,9 @@ class _Search:
         self.what_if = Counterfactual(launch, seen, found, limit)
         self.note, self.lane = found.note, found.lane
         self.trace = Trace(self.note.frame, self.note.env, self.note.op)
+        self.given = Factors(self.what_if, self.trace)
+        self.doubtful: Set[str] = set()
+        """Parameters that contradict the tensor, each of which would explain the access."""
 
     def origin(self) -> Origin:
         found = self._first()
@@ -98,37 +101,40 @@ class _Search:
             return Origin(kinds.EMPTY, op=self.note.op)
         if self.note.op.name not in ACCESSES:
             return Origin(kinds.DESCRIPTOR, inputs=frozenset(inputs_of(self._description())), op=self.note.op)
-        asked = (self._wrap, self._division, self._swapped, self._trips, self._strides)
+        asked = (self._wrap, self._division, self._swapped, self._passed)
         for ask in (*asked, self._memory, self._extents, self._offsets):
-            found = ask()
+            found = ask() if not self.doubtful else None
             if found is not None:
                 return found
         kind = kinds.WRONG_MASK if self.note.masked else kinds.NO_MASK
         inputs = frozenset(inputs_of(self._address_leaves()))
         assert self.found.buffer is not None
-        bounding = self.what_if, self.found.buffer, self._unique(self.trace.leaves())
+        bounding = self.what_if, self.found.buffer, unique(self.trace.leaves())
         fewer, by_one = self.what_if.inside_with_fewer(), wrong_mask.by_one(*bounding)
-        beyond = frozenset(step.kind for step in self._beyond())
+        leaving = self._leaving()
+        beyond = frozenset(step.kind for steps in leaving.values() for step in steps)
+        sized = wrong_mask.is_sized(self.what_if.seen, self.found.buffer, leaving)
         # What numbers the elements and what a literal says is the kernel's own.
         given = [step for step in self.trace.leaves() if step.role == BOUND or step.kind in (kinds.LOADED, kinds.TRIP)]
-        excused = kind == kinds.NO_MASK or by_one
-        passed = () if excused else wrong_mask.passed(*bounding, self.launch.arguments)
+        passed = () if by_one else wrong_mask.passed(*bounding, self.launch.arguments)
+        passed = tuple(sorted({*passed, *self.doubtful}))
         behind = frozenset(name for step in given for name in parameters_behind(step))
         behind = behind.union(passed, wrong_mask.constexprs(self.launch, self.trace))
         loaded = {
             (id(leaf.frame), leaf.name) for step in given for leaf in behind_of(step) if leaf.kind == kinds.LOADED
         }
-        values = [step.value(self.lane) for step in self._unique(given) if step.kind == kinds.LOADED]
+        values = [step.value(self.lane) for step in unique(given) if step.kind == kinds.LOADED]
         found = Origin(kind, role=TERM, inputs=inputs, op=self.note.op, fewer=fewer, by_one=by_one, beyond=beyond)
         operands = tuple(v[0] for v in values if v)
-        return replace(found, parameters=behind, varying=len(loaded), operands=operands, passed=passed)
+        return replace(found, parameters=behind, varying=len(loaded), operands=operands, passed=passed, sized=sized)
 
-    def _beyond(self) -> FrozenSet[Step]:
+    def _leaving(self) -> Dict[int, Set[Step]]:
         """The indices that leave a dimension of the tensor; where none does by itself, with what is added to them."""
-        leaves = self._unique(self._address_leaves())
+        leaves = unique(self._address_leaves())
         indices = [step for step in leaves if step.kind in kinds.INDICES]
         added = [step for step in leaves if step.role == TERM and step.kind in (kinds.CONSTANT, kinds.ARGUMENT)]
-        return self.what_if.beyond(indices) or self.what_if.beyond([*indices, *(one for one in added if one.scalar)])
+        alone = self.what_if.leaving(indices)
+        return alone or self.what_if.leaving([*indices, *(one for one in added if one.scalar)])
 
     # The kinds, in the order in which they are asked
 
@@ -140,7 +146,7 @@ class _Search:
         if op is not None and op.name == MAKES_DESCRIPTOR and buffer is not None:
             given = [name for names in listed(op)[:2] for name in names]
             own = (*buffer.shape, *buffer.strides)
-            others = [name for name, n in zip(given, own) if _number(note.env.get(name)) != n]
+            others = [name for name, n in zip(given, own) if number(note.env.get(name)) != n]
             for name in others if len(given) == len(own) else given:
                 yield from Trace(note.frame, note.env, op, [name]).leaves()
 
@@ -193,7 +199,7 @@ class _Search:
     def _memory(self) -> Optional[Origin]:
         """A loaded value that by itself leads beyond the tensor or its dimension, or that alone varies in the address;
         or one that the mask compares with, and that is more than the tensor has."""
-        leaves = self._unique(self._address_leaves())
+        leaves = unique(self._address_leaves())
         indices = [step for step in leaves if step.kind in kinds.INDICES]
         loaded = [step for step in leaves if step.kind == kinds.LOADED]
         beyond = self.what_if.beyond([*indices, *loaded]) if loaded else frozenset()
@@ -202,16 +208,16 @@ class _Search:
                 value = step.value(self.found.lane)
                 found = self._given(kinds.MEMORY, step.role, step, *(value or ())[:1])
                 return replace(found, source=step.source)
-        return self._extent((step for step in self.trace.leaves() if step.role == BOUND), kinds.LOADED, kinds.MEMORY)
+        return next(self._extent(self._bounding(), kinds.LOADED, kinds.MEMORY), None)
 
     def _swapped(self) -> Optional[Origin]:
         """Two strides of the tensor, each in the other's place: put right, the access stays inside."""
         buffer = self.found.buffer
         assert buffer is not None
-        for own in (_own_strides(buffer), sorted(set(buffer.strides))):  # the others are those of extents of 1
-            given = [(step, value) for step, value in self._factors() if value in own]
+        for own in (own_strides(buffer), sorted(set(buffer.strides))):  # the others are those of extents of 1
+            given = [(step, value) for step, value in self.given.factors() if value in own]
             for (one, a), (other, b) in itertools.combinations(given, 2):
-                if a != b and self.what_if.strides({one: b, other: a}):
+                if a != b and self.given.explain({one: b, other: a}):
                     detail = "of dimensions %d and %d" % (buffer.strides.index(a), buffer.strides.index(b))
                     names = "%s and %s" % (one.name, other.name.lstrip("%"))
                     inputs = frozenset(map(self._giver, (one, other)))
@@ -220,43 +226,22 @@ class _Search:
                     return replace(found, inputs=inputs, name=names, detail=detail, parameters=both)
         return None
 
-    def _strides(self) -> Optional[Origin]:
-        """A factor that is no stride of the tensor, or one of it several times, though with another stride of the
-        tensor the access stays inside."""
-        for step, value in self._others():
-            other = self._cure(step, value)
-            if other is not None:
-                assert self.found.buffer is not None
-                detail = "in bytes" if value == other * self.found.buffer.width else ""
-                return replace(self._given(kinds.STRIDE, FACTOR, step, value, other), detail=detail)
-        cures = [(step, value, self._cure(step, value)) for step, value in self._repeated()]
-        explained = [(step, value, other) for step, value, other in cures if other is not None]
-        if not explained:
-            return None
-        step, value, stride = explained[0]
-        inputs = frozenset(self._giver(each) for each, _, _ in explained)
-        behind = frozenset(name for each, _, _ in explained for name in parameters_behind(each))
-        return replace(self._given(kinds.STRIDE, FACTOR, step, value, stride), inputs=inputs, parameters=behind)
+    def _passed(self) -> Optional[Origin]:
+        """A stride, or a bound of the loop that the address goes through, though with the tensor's own the access stays
+        inside."""
+        trips = [step for step in self.trace.leaves() if step.kind == kinds.TRIP]
+        found = list(self._extent(leaf for step in trips for leaf in ends_of_loop(step)[1]))
+        for step, value, stride in self.given.contradicting():
+            detail = "in bytes" if value == stride * self.given.buffer.width else ""
+            found.append(replace(self._given(kinds.STRIDE, FACTOR, step, value, stride), detail=detail))
+        return self._only([*found, *self._extent(self._bounding())]) if found else None
 
-    def _cure(self, step: Step, value: int) -> Optional[int]:
-        """The stride of the tensor that explains the access in place of this factor."""
-        assert self.found.buffer is not None
-        own = reversed(_own_strides(self.found.buffer))
-        return next((other for other in own if other != value and self.what_if.strides({step: other})), None)
-
-    def _others(self) -> List[Tuple[Step, int]]:
-        """The factors that are no stride of a tensor which has several, nor an extent of a tile."""
-        assert self.found.buffer is not None
-        own, tiles = _own_strides(self.found.buffer), self._tiles() | {-1, 0, 1}
-        others = [(step, value) for step, value in self._factors() if len(own) > 1 and value not in own]
-        return [(step, value) for step, value in others if step.kind == kinds.ARGUMENT or value not in tiles]
-
-    def _repeated(self) -> List[Tuple[Step, int]]:
-        """The factors that are one stride of the tensor, several times."""
-        assert self.found.buffer is not None
-        counted = Counter(value for _, value in self._factors())
-        own = _own_strides(self.found.buffer)
-        return [(step, value) for step, value in self._factors() if counted[value] > 1 and value in own]
+    def _only(self, claims: Iterable[Origin]) -> Optional[Origin]:
+        """The one value that would explain the access. Of several nobody knows which is wrong."""
+        found = {(claim.name, id(claim.op)): claim for claim in claims}
+        if len(found) > 1:
+            self.doubtful.update(*(claim.parameters for claim in found.values()))
+        return next(iter(found.values())) if len(found) == 1 else None
 
     def _foreign(self) -> Iterator[str]:
         """What is in the address though it is no index of the tensor's."""
@@ -267,7 +252,7 @@ class _Search:
             yield "a comparison"
         if any(step.kind == kinds.CONSTANT and step.role == TERM and step.scalar for step in leaves):
             yield "a written offset"
-        if self._others():
+        if self.given.others():
             yield "a stride that is not the tensor's"
 
     def _foreign_factor(self, found: Origin) -> Iterator[str]:
@@ -279,30 +264,20 @@ class _Search:
 
     def _bounds(self) -> int:
         """How many of the kernel's arguments the mask hangs on."""
-        steps = self._unique(self.trace.leaves())
+        steps = unique(self.trace.leaves())
         given = {step.name for step in steps if step.role == BOUND and step.kind == kinds.ARGUMENT}
         return len(given) + len(wrong_mask.constexprs(self.launch, self.trace))
 
-    def _factors(self) -> List[Tuple[Step, int]]:
-        """What is given and multiplies an index of the access, with its value."""
-        steps = [step for step in self._unique(self.trace.leaves()) if step.role == FACTOR]
-        values = [(step, step.scalar) for step in steps if step.kind in (kinds.ARGUMENT, kinds.CONSTANT)]
-        return [(step, value) for step, value in values if value is not None]
-
     def _extents(self) -> Optional[Origin]:
         """A bound of the mask that is no extent of the tensor, though with one of them the access stays inside."""
-        return self._extent(step for step in self.trace.leaves() if step.role == BOUND)
+        return self._only(self._extent(self._bounding()))
 
-    def _trips(self) -> Optional[Origin]:
-        """The same of a bound of the loop that the address goes through."""
-        trips = [step for step in self.trace.leaves() if step.kind == kinds.TRIP]
-        return self._extent(leaf for step in trips for leaf in ends_of_loop(step)[1])
-
-    def _extent(self, steps: Iterable[Step], given: str = kinds.ARGUMENT, kind: str = kinds.EXTENT) -> Optional[Origin]:
+    def _extent(self, steps: Iterable[Step], given: str = kinds.ARGUMENT, kind: str = kinds.EXTENT) -> Iterator[Origin]:
+        """Of such bounds each that would explain it."""
         buffer = self.found.buffer
         assert buffer is not None
         own = extents_of(buffer)
-        for step in self._unique(steps):
+        for step in unique(steps):
             if self._giver(step) != given:
                 continue
             value = self._seen(step)
@@ -311,19 +286,19 @@ class _Search:
             for other in sorted(own, reverse=True):
                 if other < value and self.what_if.extent(step, other, self.trace.compared(step)):
                     found = self._given(kind, BOUND, step, value, other)
-                    return replace(found, parameters=found.parameters | wrong_mask.constexprs(self.launch, self.trace))
-        return None
+                    yield replace(found, parameters=found.parameters | wrong_mask.constexprs(self.launch, self.trace))
+                    break
 
     def _offsets(self) -> Optional[Origin]:
         """An argument or a literal that by itself leads beyond the tensor; or that of a view which begins there."""
         buffer = self.found.buffer
         assert buffer is not None
-        for step in self._unique(self.trace.leaves()) if buffer.at else ():
+        for step in unique(self.trace.leaves()) if buffer.at else ():
             if step.kind == kinds.ARGUMENT and step.role == TERM and step.scalar is not None:
                 begin = step.scalar * (self.what_if.factor(step) or 0) * buffer.width
                 if begin == buffer.at and self.what_if.inside({step: 0}):
                     return replace(self._given(kinds.OFFSET, TERM, step, step.scalar), detail="twice")
-        for step in self._unique(self.trace.leaves()):
+        for step in unique(self.trace.leaves()):
             if step.kind in (kinds.ARGUMENT, kinds.CONSTANT) and step.role == TERM and self.what_if.alone_beyond(step):
                 value = step.scalar
                 return self._given(kinds.OFFSET, TERM, step, *([] if value is None else [value]))
@@ -332,13 +307,13 @@ class _Search:
     def _product(self) -> Optional[Origin]:
         """The same of a product of such values: the number of a row, and how long one is."""
         assert self.found.buffer is not None
-        own = _own_strides(self.found.buffer)
+        own = own_strides(self.found.buffer)
         for step in self.trace.steps:
             leaves = self.trace.below(step) if step.op is not None and step.op.name == "arith.muli" else []
             given = [leaf for leaf in leaves if leaf.kind == kinds.ARGUMENT]
             if given and all(leaf.kind in (kinds.ARGUMENT, kinds.CONSTANT) for leaf in leaves):
                 if step.role == TERM and self.what_if.alone_beyond(step):
-                    leaf = next((each for each in given if each.scalar not in own), given[0])
+                    leaf = next((each for each in (*given, *leaves) if each.scalar not in own), given[0])
                     value = leaf.scalar
                     return self._given(kinds.OFFSET, TERM, leaf, *([] if value is None else [value]))
         return None
@@ -355,11 +330,8 @@ class _Search:
         """What a value comes from."""
         return kinds.ARGUMENT if wrong_mask.constexpr(self.launch, step) else step.kind
 
-    def _unique(self, steps: Iterable[Step]) -> List[Step]:
-        out: Dict[Tuple[int, str, str], Step] = {}
-        for step in steps:
-            out.setdefault((id(step.frame), step.name, step.role), step)
-        return list(out.values())
+    def _bounding(self) -> List[Step]:
+        return [step for step in self.trace.leaves() if step.role == BOUND]
 
     def _address_leaves(self) -> List[Step]:
         return [step for step in self.trace.leaves() if step.role in (TERM, FACTOR)]
@@ -368,26 +340,6 @@ class _Search:
         """What it is in the lane that was looked at."""
         value = step.value(self.found.lane)
         return value[0] if value is not None else None
-
-    def _tiles(self) -> Set[int]:
-        """Extents of the ranges behind the address: a program's number is multiplied by one of them."""
-        out: Set[int] = set()
-        for step in self.trace.steps:
-            if step.kind == kinds.RANGE and step.op is not None:
-                value = step.env.get(step.name)
-                if value is not None and not isinstance(value, Unfollowed):
-                    low, high = ends(wrapped(value))
-                    out.add(high - low + 1)
-        return out
-
-
-def _number(value: Any) -> Optional[int]:
-    value = wrapped(value) if value is not None else None
-    return value if isinstance(value, int) else None
-
-
-def _own_strides(buffer: Buffer) -> List[int]:
-    return sorted({stride for extent, stride in zip(buffer.shape, buffer.strides) if extent > 1})
 
 
 def leaves_of(found: Found) -> Tuple[Step, ...]:

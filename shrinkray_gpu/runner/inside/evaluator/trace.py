@@ -13,7 +13,7 @@ from .access import Lane, at
 from .machine import Frame
 from .memory import Address
 from .module import ACCESSES, IrFunction, called
-from .numbers import Unfollowed, exact, wrapped
+from .numbers import Unfollowed, exact, number, wrapped
 from .types import extents, signature
 
 TERM, FACTOR, BOUND, DIVISOR, CONDITION = "term", "factor", "bound", "divisor", "condition"
@@ -47,9 +47,7 @@ class Step:
     @property
     def scalar(self) -> Optional[int]:
         """What it is where that is one known number."""
-        found = self.env.get(self.name)
-        value = wrapped(found) if found is not None else None
-        return value if isinstance(value, int) else None
+        return number(self.env.get(self.name))
 
     @property
     def source(self) -> str:
@@ -117,12 +115,16 @@ class Trace:
 
     def compared(self, bound: Step) -> List[Step]:
         """The indices that the mask compares with this bound."""
-        out: List[Step] = []
+        return [leaf for leaves in self.beside(bound, "arith.cmpi") for leaf in leaves if leaf.kind in INDICES]
+
+    def beside(self, leaf: Step, operation: str) -> List[List[Step]]:
+        """The leaves of the other side of each such operation that has this one on one side."""
+        out: List[List[Step]] = []
         for each in self.steps:
-            sides = self.inputs(each) if each.op is not None and each.op.name == "arith.cmpi" else []
+            sides = self.inputs(each) if each.op is not None and each.op.name == operation else []
             for side, other in zip(sides, reversed(sides)):
-                if bound in self.below(side):
-                    out += (leaf for leaf in self.below(other) if leaf.kind in INDICES)
+                if any(one.name == leaf.name and one.frame is leaf.frame for one in self.below(side)):
+                    out.append(self.below(other))
         return out
 
     def _follow(self, name: str, frame: Frame, env: Any, role: str, axes: Axes) -> Step:
@@ -231,6 +233,14 @@ def behind(step: Step) -> List[Step]:
 def parameters_behind(step: Step) -> FrozenSet[str]:
     """The kernel's parameters among them."""
     return frozenset(each.name.lstrip("%") for each in behind(step) if each.kind == ARGUMENT)
+
+
+def unique(steps: Iterable[Step]) -> List[Step]:
+    """Each once for each role."""
+    out: Dict[Tuple[int, str, str], Step] = {}
+    for step in steps:
+        out.setdefault((id(step.frame), step.name, step.role), step)
+    return list(out.values())
 
 
 def inputs_of(steps: Iterable[Step]) -> Set[str]:

@@ -1,15 +1,16 @@
-"""A mask that lets an access through: its bound is the tensor's and one too many, or what the host passes is wrong,
-constants among it."""
+"""A mask that is missing or lets an access through: its bound is the tensor's and one too many, or what the host passes
+is wrong, constants among it, or the tensor is too small."""
 
 from __future__ import annotations
 
-from typing import Any, FrozenSet, Iterable, Sequence, Tuple
+from typing import Any, Collection, FrozenSet, Iterable, Optional, Sequence, Set, Tuple
 
 from ..static import cause as kinds
 from ..static import locations
-from .counterfactual import Counterfactual, extents_of
-from .launch import LaunchedKernel
+from .counterfactual import Counterfactual, count_of, extents_of
+from .launch import LaunchedKernel, Look
 from .memory import Buffer
+from .numbers import number
 from .trace import BOUND, Step, Trace
 
 
@@ -31,6 +32,18 @@ def passed(what_if: Counterfactual, buffer: Buffer, steps: Iterable[Step], argum
         if any(other < value and what_if.extent(step, other) for step, value in bounds):
             return ()
     return tuple(sorted({step.name.lstrip("%") for step, value in given if value is not None and value not in own}))
+
+
+def is_sized(seen: Look, buffer: Buffer, left: Collection[int]) -> bool:
+    """See `Cause.sized`. `left`: the extents that are left; empty where nobody knows."""
+    compared: Set[Optional[int]] = set()
+    for note in (each.note for each in seen.accesses):
+        for op in note.frame.function.all:
+            asked = op.operands() if op.name == "arith.cmpi" else []
+            asked = [note.frame.function.loops[id(op)].high] if op.name == "scf.for" else asked
+            compared.update(number(note.env.get(name)) for name in asked)
+    extents = set(left) or {n for n in buffer.shape if n > 1}
+    return extents <= compared or not left and count_of(buffer) in compared
 
 
 def constexpr(launch: LaunchedKernel, step: Step) -> str:

@@ -196,7 +196,7 @@ def _watched_compile(original: Callable[..., Any]) -> Callable[..., Any]:
         name = getattr(src, "name", None) or getattr(getattr(src, "fn", None), "__name__", None)
         name = name or os.path.basename(str(src))  # a file of IR
         options = compilation.options(kwargs.get("options") or (args[1] if len(args) > 1 else None))
-        said = compiler_output.Listening()
+        said = compiler_output.CapturedOutput()
         try:
             with said, _listening_from_ir_on(src):
                 kernel = original(src, *args, **kwargs)

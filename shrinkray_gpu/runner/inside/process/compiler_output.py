@@ -31,14 +31,14 @@ _aside: Optional["_Aside"] = None
 _listeners = 0
 
 
-class Listening:
+class CapturedOutput:
     """`with` this, `begin()` turns on; `text` afterwards is what came meanwhile."""
 
     def __init__(self) -> None:
         self.text = ""
         self._starts: Optional[List[int]] = None
 
-    def __enter__(self) -> "Listening":
+    def __enter__(self) -> "CapturedOutput":
         self._outer = getattr(_here, "current", None)
         _here.current = self
         return self
@@ -73,7 +73,7 @@ class Listening:
 
 
 def begin() -> None:
-    """This thread compiles now; a no-op unless it is in a `Listening`."""
+    """This thread compiles now; a no-op unless it is in a `CapturedOutput`."""
     current = getattr(_here, "current", None)
     if current is not None:
         current.begin()

@@ -96,9 +96,13 @@ class Cause:
     Asked only of a missing mask, and of one that lets it through."""
     by_one: bool = False
     """Whether a mask that lets it through compares with an extent of the tensor's, and would do with one less."""
+    sized: bool = False
+    """Of a missing mask, and of one that lets it through: whether the kernel compares something with each extent of the
+    tensor that it leaves, or runs a loop up to there. Else the tensor may be what is too small."""
     passed: Tuple[str, ...] = ()
-    """Of a mask that lets it through, and with no other argument of the launch as its bound would not: the arguments in
-    it and in the address that are neither an extent nor a stride of the tensor, by `name`."""
+    """Of the same, if with no other argument of the launch as its bound a mask would do: the arguments in it and in the
+    address that are neither an extent nor a stride of the tensor, by `name`; and those of which each alone would
+    explain the access, if another were passed."""
     foreign: Tuple[str, ...] = ()
     """What is in the address though it is no index of the tensor's: a comparison, a number, a stride of another one."""
     beyond: Tuple[str, ...] = ()
@@ -123,6 +127,8 @@ class Cause:
     that of atomic additions for what these gave back."""
     below: bool = False
     """Whether the access leaves the tensor's storage before its start, not behind its end."""
+    reach: int = 0
+    """Bytes from that start to what is accessed, in the lane that was found; 0 where nobody knows."""
     overwritten: str = ""
     """`file.py:12` of the host's line that overwrote pinned memory before it had waited for a copy from there, where it
     goes wrong only if the copy takes that."""

@@ -207,6 +207,27 @@ def second_half(x, y, WIDTH: tl.constexpr, BLOCK: tl.constexpr):
     tl.store(y + at, tl.load(x + tl.program_id(0) * (2 * WIDTH) + WIDTH + at))
 
 
+@triton.jit
+def tapped(x, y, columns, pitch, frame, REACH: tl.constexpr):
+    row, column = tl.program_id(0), tl.arange(0, 16)
+    at = (row + frame) * pitch + column
+    for tap in tl.static_range(1, REACH + 1):
+        up, down = x + at - tap * pitch, x + at + tap * pitch
+        tl.store(y + column, tl.load(up, mask=column < columns) + tl.load(down, mask=column < columns))
+
+
+@triton.jit
+def copied(x, y, stride):
+    at = tl.program_id(0) * stride + tl.arange(0, 16)
+    tl.store(y + at, tl.load(x + at))
+
+
+@triton.jit
+def ordered(x, n, BLOCK: tl.constexpr):
+    i, j = tl.program_id(0), tl.arange(0, BLOCK)
+    tl.store(x + i * (i + 1) // 2 + j, 0.0, mask=j <= i)
+
+
 def zeros(*shape, dtype=torch.float32):
     return torch.zeros(*shape, device="cuda", dtype=dtype)
 
@@ -283,6 +304,15 @@ rounded_up[(8,)](zeros(8, 20), 18, 20)
 rounded_up[(8,)](zeros(8, 24), 18, 24)
 second_half[(4,)](zeros(4, 24), y, 12, 16)
 second_half[(4,)](zeros(4, 32), y, 16, 16)
+tapped[(4,)](zeros(8, 20), y, 12, 20, 2, 4)
+tapped[(4,)](zeros(12, 20), y, 12, 20, 4, 4)
+cubes = zeros(2, 3, 20)
+two_strides[(2, 3)](cubes, y, 63, 22)
+two_strides[(2, 3)](cubes, y, 60, 20)
+copied[(4,)](flat, zeros(40), 17)
+copied[(4,)](flat, zeros(4, 16), 16)
+ordered[(8,)](zeros(28), 8, 16)
+ordered[(7,)](zeros(28), 8, 16)
 scaled[(4,)](zeros(0), y, 56, True, 16)  # comes last: after a null pointer nobody knows
 """
 
@@ -332,12 +362,16 @@ FAULTY = {
     57: Shape("compiled_for", cause.EXTENT, inputs=("argument",)),
     58: Shape("rounded_up", cause.WRONG_MASK),  # with as many columns as there are rows it would be inside
     60: Shape("second_half", cause.NO_MASK),
-    62: Shape("scaled", cause.EMPTY),
+    62: Shape("tapped", cause.WRONG_MASK),  # the number of a tap is no stride
+    64: Shape("two_strides", cause.NO_MASK),  # either one put right would do
+    66: Shape("copied", cause.NO_MASK),  # with another stride the store is outside as well
+    68: Shape("ordered", cause.WRONG_MASK),
+    70: Shape("scaled", cause.EMPTY),
 }
 """By the number of the launch. Each other launch is the sound twin of a neighbour."""
 
 
-LATER = {0, 2, 5, 6, 23, 28, 32, 33, 38, 40, 42, 58, 60}
+LATER = {0, 2, 5, 6, 23, 28, 32, 33, 38, 40, 42, 58, 60, 64, 66, 68}
 """Those whose first program instance is sound."""
 
 
@@ -415,12 +449,18 @@ def test_nothing_is_told_of_the_twins(played: list[dict[str, Any]]) -> None:
 def test_what_the_host_passes_for_a_mask_is_noted_where_nothing_else_that_it_passes_would_do(
     played: list[dict[str, Any]],
 ) -> None:
-    """Strides and rows are the tensor's own; of `room`, which is right, the kernel makes nothing."""
-    assert {at: list(played[at]["causes"][0]["passed"]) for at in (28, 53, 54)} == {
-        28: [],
-        53: ["count", "first"],
-        54: [],
-    }
+    """Strides and rows are the tensor's own; of `room`, which is right, the kernel makes nothing. Of two strides each
+    may be what is wrong, and of one with which nothing is right nobody knows."""
+    assert {at: list(played[at]["causes"][0]["passed"]) for at in (28, 53, 54, 62, 64, 66, 68)} == {
+        28: [], 53: ["count", "first"], 54: [], 62: ["columns", "frame"], 64: ["batch_stride", "head_stride"],
+        66: ["stride"], 68: [],
+    }  # fmt: skip
+
+
+def test_whether_the_kernel_asks_for_the_extent_that_is_left_is_noted(played: list[dict[str, Any]]) -> None:
+    """In another access, in a branch, or of a loop's end; not of what it is passed, or compares with a rounded one."""
+    noted = {at: played[at]["causes"][0]["sized"] for at in (0, 10, 28, 38, 56, 60, 62, 68)}
+    assert noted == {0: True, 10: False, 28: True, 38: True, 56: False, 60: False, 62: False, 68: False}
 
 
 def test_of_an_assertion_the_loaded_values_and_the_passed_numbers_are_told(played: list[dict[str, Any]]) -> None:
