@@ -77,7 +77,9 @@ def conclude(
     if final.other_error:
         say(f"not every clean run ends in the error asked for: {final.other_error}. The same access may end in either")
     if not final.stands:
-        final = fallback_check(final, reduction, original, output, plan, options, shown=ready.shown)
+        final = fallback_check(
+            final, reduction, original, output, plan, options, shown=ready.shown, laid_out=ready.laid_out
+        )
     comparison = looked.result() if looked else None
     if checks and (comparison is None or final.text != ready.shown(best)):
         comparison = checks.compared(final.text)

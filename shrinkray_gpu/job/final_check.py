@@ -80,6 +80,7 @@ def fallback_check(
     options: Options,
     *,
     shown: Callable[[str], str] = str,
+    laid_out: Callable[[str], str] = layout,
 ) -> FinalCheck:
     """In place of one that does not stand, the smallest accepted one that does in all clean runs: of a flaky fault,
     which they cannot tell so soon, the last that a cold run confirmed. Itself again where there is none on the way, and
@@ -88,7 +89,7 @@ def fallback_check(
     def check(each: Program) -> FinalCheck:
         if each == original:  # its own runs were the first of all
             return FinalCheck(each.text, 1, 1, True)
-        text = shown(with_layout(layout, each).text)
+        text = shown(with_layout(laid_out, each).text)
         return smallest if text == smallest.text else final_check(text, output, plan, options)
 
     if not smallest.runs and reduction.checks.verified == reduction.program:

@@ -21,6 +21,8 @@ from shrinkray_gpu.options import Options, Say, display_name, jobs_of
 from shrinkray_gpu.oracle import Fault, Oracle
 from shrinkray_gpu.oracle.hang import DEVICE
 from shrinkray_gpu.oracle.needs import UNASKED
+from shrinkray_gpu.passes.layout.layout import layout
+from shrinkray_gpu.reduction.extent import Extent
 from shrinkray_gpu.reduction.journal import Journal
 from shrinkray_gpu.reduction.program import Program
 from shrinkray_gpu.result.summary import findings
@@ -35,6 +37,7 @@ from shrinkray_gpu.same_fault.slippage_checks import SlippageChecks
 from shrinkray_gpu.source.libraries import is_plain, names_libraries
 from shrinkray_gpu.start import Start, UserProgram, without
 from shrinkray_gpu.start.argument_slice import without_marks
+from shrinkray_gpu.start.choice import from_elsewhere
 from shrinkray_gpu.start.several_gpus import on_groups
 from shrinkray_gpu.start.unread_values import with_unread_kept, without_unread_marks
 
@@ -95,6 +98,12 @@ class Ready:
     plan: calibration.Plan
     test: TieredTest
     checks: SlippageChecks | None
+    most: Extent
+    """No result has more: what the user gave, with the modules of its own that are in the program to begin with."""
+
+    def laid_out(self, text: str) -> str:
+        """A text set as a person would have written it."""
+        return layout(text, most=self.most.lines)
 
     def shown(self, text: str) -> str:
         """A text for its reader, without marks of ours. Where the start is ours, all are."""
@@ -149,7 +158,7 @@ def prepare(
     )
     if options.guards and plan.oracle.needs.compared:
         program = program.with_text(with_unread_kept(program.text))
-    ready = Ready(start, program, plan, test, None)
+    ready = Ready(start, program, plan, test, None, most_of(start, given))
     try:
         for line in findings(plan, start.reference):
             say(line)
@@ -165,6 +174,12 @@ def prepare(
         ready.close()
         raise
     return ready
+
+
+def most_of(start: Start, given: UserProgram) -> Extent:
+    """A driver of ours says nothing of the size of a command; nor does a program of what it imports or writes."""
+    elsewhere = start.lifted and (start.merged or from_elsewhere(start.program, given.program))
+    return start.program.extent if elsewhere or given.command is not None else given.program.extent
 
 
 def _told_soon(plan: calibration.Plan) -> bool:

@@ -151,7 +151,7 @@ def _reduced(
             begun = time.monotonic()
             hear(Phase("search"))
             progress = heard_by(progress, hear, folder / "best.py")
-            reduction = search(ready, options, journal, finds, say=say, progress=progress, stop=stop)
+            reduction = search(ready, program, options, journal, finds, say=say, progress=progress, stop=stop)
             searched = time.monotonic()
             hear(Phase("verify"))
             end = conclude(ready, reduction, program, output, options, say)

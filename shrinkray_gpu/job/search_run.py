@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from shrinkray_gpu import calibration, lift
 from shrinkray_gpu.calibration import perturbation
@@ -19,11 +20,12 @@ from shrinkray_gpu.oracle.same import SameFaultOracle
 from shrinkray_gpu.passes import order_for
 from shrinkray_gpu.passes.host.observed import instrument
 from shrinkray_gpu.passes.kernel.typed import watchable
-from shrinkray_gpu.passes.layout.layout import layout
 from shrinkray_gpu.reduction.checks.check_plan import CheckPlan, ConfirmationPlan, ControlPlan, FingerprintPlan
 from shrinkray_gpu.reduction.checks.question import StartCheck
 from shrinkray_gpu.reduction.course import Course
 from shrinkray_gpu.reduction.engine import reduce_program
+from shrinkray_gpu.reduction.extent import Extent
+from shrinkray_gpu.reduction.for_the_reader import with_layout
 from shrinkray_gpu.reduction.interestingness import InterestingnessTest
 from shrinkray_gpu.reduction.journal import Journal
 from shrinkray_gpu.reduction.outcome import Listeners, ProgressEvent, Reduction
@@ -39,6 +41,7 @@ EAGER_FRESH = 1.6
 
 def search(
     ready: Ready,
+    original: Program,
     options: Options,
     journal: Journal,
     finds: OtherFaults,
@@ -55,11 +58,11 @@ def search(
     history = plan.gpu and plan.mode.name != "cold" and checks is not None and checks.controls.history
     again = ConfirmingRuns(test, timed=history)
     if ready.start.lifted:  # the best so far, before anything is tried
-        journal.begin_with(ready.program, size=ready.program.size)
+        journal.begin_with(ready.program, size=ready.program.size, most=ready.most)
     # Beforehand the fault did not show, or in some runs only: then it takes the search's own judge to tell.
     untried = not ready.start.alone and (ready.start.reference is None or plan.rate is not None)
     may_lift = untried and plan.oracle.needs.run and "lift" not in options.skip
-    return reduce_program(
+    found = reduce_program(
         ready.program,
         passes=order_for(
             ready.program,
@@ -95,13 +98,24 @@ def search(
             lifts=_lifts(ready.program, test, plan, say) if may_lift else None,
             # A test of the user's may run it in a way of its own; of host Python our run is a hint all the same.
             instrument=_watched if plan.oracle.needs.run or is_plain(ready.program) else None,
-            layout=layout,
+            layout=ready.laid_out,
         ),
         report=Listeners(
             progress=lambda event: progress(event, test),
             other_fault=lambda candidate, verdict: finds.consider(candidate, verdict.other) if verdict.other else None,
         ),
     )
+    return within(found, ready, original)
+
+
+def within(reduction: Reduction, ready: Ready, original: Program) -> Reduction:
+    """The same, with the last program on the way that is no larger than what was given; with that itself, where there
+    is none: what marks and waits add may be more than a short search takes away."""
+    for each in (reduction.program, *reversed(reduction.line)):
+        program = with_layout(ready.laid_out, each)
+        if ready.most.holds(Extent.of(ready.shown(program.text))):
+            return replace(reduction, program=program)
+    return replace(reduction, program=original)
 
 
 def _watched(program: Program) -> Program:

@@ -7,6 +7,8 @@ from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 
+from shrinkray_gpu.reduction.extent import Extent
+
 
 class BestFile:
     """`sync` puts the journal on disk. That comes first: a kill between the two leaves an older best.py, which is still
@@ -16,9 +18,14 @@ class BestFile:
         self.path = path
         self.latest: str | None = None
         """The best so far, whatever became of the file; None before anything shorter than the original was found."""
+        self._most: Extent | None = None
         self._sync = sync
         self._saver = ThreadPoolExecutor(1, thread_name_prefix="journal")
         self._saving: Future[None] | None = None
+
+    def within(self, most: Extent | None) -> None:
+        """From now on no text gets there that goes beyond this, which is what was given; None: as before."""
+        self._most = most or self._most
 
     def note(self, text: str) -> None:
         """The best is this, though the file stays for the moment."""
@@ -28,6 +35,8 @@ class BestFile:
         """Save the program, beside the search: to wait for the disk took 30 ms a step, a tenth of some reductions. The
         step after it waits for this one, so that a full disk is told of at once."""
         self.latest = text
+        if self._most is not None and not self._most.holds(Extent.of(text)):
+            return
         self.flush()
         self._saving = self._saver.submit(self._save, text.encode("utf-8"))
 

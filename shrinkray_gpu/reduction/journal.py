@@ -29,6 +29,7 @@ from shrinkray_gpu.errors import FolderGone, UsageError
 from shrinkray_gpu.oracle.verdict import Verdict
 from shrinkray_gpu.reduction.best_file import BestFile
 from shrinkray_gpu.reduction.comment_above import KEPT, one_line, put_above
+from shrinkray_gpu.reduction.extent import Extent
 from shrinkray_gpu.reduction.journal_lines import (
     check_same,
     check_whole,
@@ -140,6 +141,7 @@ class Journal:
                 if not resume:
                     journal._move_aside()
                 journal._write(header)
+            journal._best.within(original.extent)
             journal._strange = resume and journal._best.path.exists() and not journal._wrote_best(original)
         except BaseException:
             log.close()
@@ -211,12 +213,11 @@ class Journal:
 
     def _wrote_best(self, original: Program) -> bool:
         """Whether best.py is as this reduction left it."""
-        text = self._best.read()
-        if text is None:
+        if (text := self._best.read()) is None:
             return False
         ours = {text_digest(self.start(original)), *(line["text"] for line in self._accepts)}
-        if self._lifting is not None and self._lifting.get("text") is not None:
-            ours.add(text_digest(original.with_text(self._lifting["text"])))
+        if (lifted := (self._lifting or {}).get("text")) is not None:
+            ours.add(text_digest(original.with_text(lifted)))
         return text_digest(original.with_text(normalise(text))) in ours
 
     def _keep_strange(self) -> None:
@@ -360,9 +361,10 @@ class Journal:
         self.best(program, size=size, by=by, smaller=False)
         return kept
 
-    def begin_with(self, program: Program, *, size: tuple[Any, ...]) -> None:
-        """A lifted script is the best before anything is tried. What a person made of best.py meanwhile stays: that is
-        yet to be looked at, or is what this course begins with."""
+    def begin_with(self, program: Program, *, size: tuple[Any, ...], most: Extent | None = None) -> None:
+        """A lifted script is the best before anything is tried. What a person made of best.py, which never goes beyond
+        `most`, stays: it is yet to be looked at, or is what this course begins with."""
+        self._best.within(most)
         if self._start is not None:
             return
         if self._replay and self._replay[0]["text"] == text_digest(program) and self.best_path.exists():

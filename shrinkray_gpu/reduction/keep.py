@@ -4,7 +4,7 @@ Kept is a definition named by `--keep`, a statement marked `# shrink: keep`, and
 keep-begin` and `# shrink: keep-end`: they stay as they are, whole, and what they assign is still read somewhere. Of a
 statement with `# shrink: keep-head` in its first line the condition stays, or what it loops over; of a function its
 decorators, the defaults of its parameters, and those of a kernel that are constants; of an assignment or a `return` the
-value.
+value. Of one marked `# shrink: keep-parts n // 2 ;; width` these expressions stay.
 """
 
 from __future__ import annotations
@@ -21,7 +21,9 @@ from shrinkray_gpu.reduction.program import Program
 _TARGETS = (cst.AssignTarget, cst.AugAssign, cst.AnnAssign, cst.Element)
 """What a variable stands in where it is given a value; an element of a list may be read, too."""
 _SCOPES = (cst.FunctionDef, cst.ClassDef)
-_MARK = re.compile(r"#\s*shrink:\s*keep(-begin|-end|-head)?\s*($|[^-\w])")
+_MARK = re.compile(r"#\s*shrink:\s*keep(?:(-parts) |(-begin|-end|-head)?\s*(?:$|[^-\w]))")
+SEPARATOR = " ;; "
+"""Between the expressions of a mark."""
 
 
 def allowed_edits(program: Program, edits: Iterable[Edit], keep: Collection[str] = ()) -> list[Edit]:
@@ -48,13 +50,13 @@ def kept_nodes(program: Program, keep: frozenset[str]) -> set[cst.CSTNode]:
     kept: set[cst.CSTNode] = {node for node in statements if keep and keep.intersection(_defined(node))}
     begins: list[int] = []
     spans: list[tuple[int, int]] = []
-    marks = [(layout.outer[n][0], found) for n in layout.nodes(cst.Comment) if (found := _mark(n))]
-    for offset, mark in sorted(marks, key=lambda pair: pair[0]):
-        if mark in ("keep", "keep-head"):
+    marks = [(layout.outer[n][0], found, n) for n in layout.nodes(cst.Comment) if (found := _mark(n))]
+    for offset, mark, comment in sorted(marks, key=lambda each: each[0]):
+        if mark in ("keep", "keep-head", "keep-parts"):
             around = [node for node in statements if layout.outer[node][0] <= offset < layout.outer[node][1]]
             if around:
                 inner = min(around, key=lambda node: layout.outer[node][1] - layout.outer[node][0])
-                kept.update(_head(inner) if mark == "keep-head" else (inner,))
+                kept.update(_staying(program, inner, mark, comment))
         elif mark == "keep-begin":
             begins.append(offset)
         elif begins:
@@ -66,7 +68,7 @@ def kept_nodes(program: Program, keep: frozenset[str]) -> set[cst.CSTNode]:
 
 def _mark(comment: cst.Comment) -> str:
     found = _MARK.match(comment.value)
-    return "keep" + (found[1] or "") if found else ""
+    return "keep" + (found[1] or found[2] or "") if found else ""
 
 
 def _head(statement: cst.CSTNode) -> tuple[cst.CSTNode, ...]:
@@ -81,6 +83,34 @@ def _head(statement: cst.CSTNode) -> tuple[cst.CSTNode, ...]:
         told = [each for each in every if each.default is not None or _is_constant(each)]
         return (*told, *statement.decorators)
     return (statement.test,) if isinstance(statement, cst.If | cst.While) else (statement,)
+
+
+def _staying(program: Program, statement: cst.CSTNode, mark: str, comment: cst.Comment) -> Iterable[cst.CSTNode]:
+    if mark == "keep-parts":
+        return _parts(program, comment, statement)
+    return _head(statement) if mark == "keep-head" else (statement,)
+
+
+def _parts(program: Program, comment: cst.Comment, statement: cst.CSTNode) -> Iterator[cst.CSTNode]:
+    """The expressions of the statement that the comment holds; the name of a keyword is none."""
+    wanted = set(map(_bare, parts_of(comment.value)))
+    begin, end = program.layout.outer[statement]
+    for node in program.layout.nodes(cst.BaseExpression):  # type: ignore[type-abstract]
+        first, last = program.layout.inner[node]
+        if begin <= first and last <= end and _bare(program.text[first:last]) in wanted:
+            if getattr(program.parents[node], "keyword", None) is not node:
+                yield node
+
+
+def parts_of(line: str) -> list[str]:
+    """The expressions that the mark at the end of a line holds."""
+    marked = line.rpartition("# shrink: keep-parts ")
+    return marked[2].split(SEPARATOR) if marked[1] else []
+
+
+def _bare(text: str) -> str:
+    """An expression's text without blanks, and without what may stand in parentheses around it."""
+    return "".join(text.split()).strip("()")
 
 
 def _is_constant(parameter: cst.Param) -> bool:

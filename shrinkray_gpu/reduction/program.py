@@ -18,12 +18,13 @@ import libcst as cst
 from libcst.metadata import Scope
 
 from shrinkray_gpu.errors import UsageError
+from shrinkray_gpu.reduction.extent import Extent
 from shrinkray_gpu.reduction.native.literal import Literal, literals
 from shrinkray_gpu.reduction.notebook import is_notebook, read_notebook
 from shrinkray_gpu.reduction.pieces import Piece, pieces_of
 from shrinkray_gpu.reduction.positions import Layout, Span, lay_out
 from shrinkray_gpu.reduction.scopes import scopes_of
-from shrinkray_gpu.reduction.size import Size, measure, together
+from shrinkray_gpu.reduction.size import Size, lines, measure, together
 
 
 @dataclass(frozen=True)
@@ -92,6 +93,11 @@ class Program:
             for region, pieces in zip(self.regions, self._pieces, strict=True)
         ]
         return Size(*map(sum, zip(*sizes, strict=True)))
+
+    @cached_property
+    def extent(self) -> Extent:
+        """What no result may have more of than the program that was given."""
+        return Extent(self.size.tokens, sum(lines(region.text) for region in self.regions))
 
     @cached_property
     def notes(self) -> dict[Hashable, Any]:

@@ -21,6 +21,7 @@ from shrinkray_gpu.errors import UsageError
 from shrinkray_gpu.runner import sanitizer, twins
 from shrinkray_gpu.runner.gpu_groups import GpuGroups
 from shrinkray_gpu.runner.host_memory import SHORT
+from shrinkray_gpu.runner.inside.compare.comparison import AGAINST, KNOB
 from shrinkray_gpu.runner.knob_settings import PLAIN, KnobSetting
 from shrinkray_gpu.runner.lanes import MEMORY, Setup, Worker, WorkerKilled, cold
 from shrinkray_gpu.runner.preamble import Preamble
@@ -214,6 +215,7 @@ class Pool:
         terms = LaneTerms(self.mode, self.seconds, fresh, self.terms.reuse)
         key, make = self._worker(request, group, way)
         if way.cheap:
+            settings = replace(settings, known=self._known(settings))
             try:
                 run = self._workers.run(key, make, request, settings, terms, self._record)
             except WorkerKilled:  # no fork server now: the candidate has a process of its own
@@ -229,6 +231,14 @@ class Pool:
                 # No server there: its own process tells what is the matter.
                 return self._cold(request, settings, way, group)
             return Run(mode=self.mode, exit=None, trouble=str(error))
+
+    def _known(self, settings: RunSettings) -> str:
+        """Where launches are kept that the interpreter need not run again. In lanes only, in which each candidate is
+        held against what the original compared: a cold process runs all that it launches."""
+        held = any(want.startswith(AGAINST) for want in settings.wants) and not set(settings.knobs) - {KNOB}
+        if not held or self.setup.arch is not None or settings.values or settings.capture:
+            return ""
+        return os.path.join(self.setup.scratch, "launches")
 
     def _limited(self, settings: RunSettings) -> RunSettings:
         """For a run that has `extra` seconds: a GPU that is still at work this long after the last launch is waited for

@@ -45,6 +45,8 @@ class RunSettings:
     """File for the outputs of all launches, by which other runs are compared with this one; empty: none."""
     against: str = ""
     """File of outputs that this run is compared with; empty: none."""
+    known: str = ""
+    """Folder of launches of Triton's interpreter that other runs made and this one need not make; empty: none."""
     machine_code: bool = True
     """Compile Triton's kernels to machine code; on the virtual GPU, where nothing runs it, to LLVM's IR only if not."""
     tell: bool = False

@@ -15,6 +15,7 @@ from collections.abc import Iterable
 
 from shrinkray_gpu.oracle.cause_check import LaunchCauses
 from shrinkray_gpu.oracle.fault import FRONT_END, Fault
+from shrinkray_gpu.reduction.keep import parts_of
 from shrinkray_gpu.runner.inside.knobs.arguments import OTHER_CONSTANT, OTHER_TYPE, USUAL_CONSTANT, USUAL_TYPE
 from shrinkray_gpu.runner.inside.static.cause import UNWRITTEN
 from shrinkray_gpu.runner.knob_settings import parse_setting
@@ -82,7 +83,8 @@ def _is_constant(parameter: ast.arg) -> bool:
 
 
 def _is_made(tree: ast.Module, text: str, kernel: ast.FunctionDef, name: str) -> bool:
-    """Whether the host makes a constant and that stays: a statement does, or an autotuner, which no launch tells."""
+    """Whether the host makes a constant and that stays: a statement does, or the launch itself, or an
+    autotuner, which no launch tells."""
     lines = text.split("\n")
     if not any(_KEPT in line for line in lines[kernel.lineno - 1 : kernel.body[0].lineno - 1]):
         return False
@@ -93,6 +95,9 @@ def _is_made(tree: ast.Module, text: str, kernel: ast.FunctionDef, name: str) ->
     made = {each.id for each in given if isinstance(each, ast.Name)}
     assigned = (each for each in ast.walk(tree) if isinstance(each, ast.Assign) and each.end_lineno)
     kept = (each for each in assigned if _KEEP in lines[(each.end_lineno or 1) - 1])
+    parts = [part for call in calls for part in parts_of(lines[(call.end_lineno or 1) - 1])]
+    if any(ast.get_source_segment(text, value) in parts for value in given):
+        return True
     return not given or any(getattr(target, "id", "") in made for each in kept for target in each.targets)
 
 

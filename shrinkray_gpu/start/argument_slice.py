@@ -1,54 +1,27 @@
 """Marks at what the host program does to make some arguments of a kernel: `# shrink: keep` on the statements that they
-hang on, `# shrink: keep-head` on conditions and loops."""
+hang on, `# shrink: keep-head` on conditions and loops, `# shrink: keep-parts` on the launch that computes
+one itself."""
 
 from __future__ import annotations
 
 import ast
-import itertools
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 
+from shrinkray_gpu.reduction.keep import SEPARATOR
 from shrinkray_gpu.runner.inside.knobs.knobs import OPTIONS
 from shrinkray_gpu.start.host_code import HostCode, by_name, is_kernel, names, parameters
 from shrinkray_gpu.start.slicing import HEADS, Slice, Slicer, everything
 
-MARK, HEAD = "  # shrink: keep", "  # shrink: keep-head"
-_MARKS = re.compile(rf"{MARK}(?:-head)?$", re.MULTILINE)
+MARK, HEAD, PARTS = "  # shrink: keep", "  # shrink: keep-head", "  # shrink: keep-parts "
+_MARKS = re.compile(rf"{MARK}(?:-head|-parts .*)?$", re.MULTILINE)
 _OF_SOURCE = ("fn", "signature", "constexprs")
 """The parameters of `ASTSource`, in order."""
 SIMPLE = (ast.Expr, ast.Assign, ast.AnnAssign, ast.Return)
-_INNER = (ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
-"""What has variables of its own, which a line before its statement does not know."""
 
 
 def function(tree: ast.AST, name: str) -> ast.FunctionDef | None:
     return next((each for each in ast.walk(tree) if isinstance(each, ast.FunctionDef) and each.name == name), None)
-
-
-def arguments_named(text: str, kernel: str, wanted: Collection[str], *, grid: bool = False) -> str:
-    """The text, where each of these arguments has a line of its own before the launch: one that is computed there, and
-    what no assignment of one variable makes. `grid`: so has the grid."""
-    tree = ast.parse(text)
-    code = HostCode(tree)
-    made = [each.targets for each in code.scope if isinstance(each, ast.Assign)]
-    assigned = {each[0].id for each in made if len(each) == 1 and isinstance(each[0], ast.Name)}
-    for statement in (node for node in ast.walk(tree) if isinstance(node, SIMPLE)):
-        calls = list(launches_of(statement, kernel, code))
-        grids = [call.func.slice for call in calls if grid and isinstance(call.func, ast.Subscript)]
-        inner = {part for each in ast.walk(statement) if isinstance(each, _INNER) for part in ast.walk(each)}
-        for value in (*(value for call in calls for value in passed(tree, call, kernel, wanted)), *grids):
-            computed = value.id not in assigned if isinstance(value, ast.Name) else any(names(value))
-            lines = text.split("\n")
-            first, at = statement.lineno - 1, value.lineno - 1
-            before = lines[first][: statement.col_offset]
-            if computed and value not in inner and value.lineno == value.end_lineno and not before.strip():
-                name = next(each for number in itertools.count() if (each := f"passed{number or ''}") not in text)
-                line = lines[at].encode()
-                written = line[value.col_offset : value.end_col_offset].decode()
-                lines[at] = (line[: value.col_offset] + name.encode() + line[value.end_col_offset :]).decode()
-                lines.insert(first, f"{before}{name} = {written}")
-                return arguments_named("\n".join(lines), kernel, wanted, grid=grid)
-    return text
 
 
 def slice_of(
@@ -69,7 +42,30 @@ def slice_of(
     values = [value for call in launches.values() for value in passed(tree, call, kernel, wanted)]
     values += [call.func for call in launches.values() if grid or kernel not in names(call.func)]
     found = Slicer(code).behind(list(launches), values, first=first, chosen=chosen)
-    return found if launches and not found.is_open else everything(code)
+    found = found if launches and not found.is_open else everything(code)
+    return found._replace(parts=dict(_parts(tree, launches, kernel, wanted, code, grid=grid)))
+
+
+def _parts(
+    tree: ast.Module,
+    launches: Iterable[ast.stmt],
+    kernel: str,
+    wanted: Collection[str],
+    code: HostCode,
+    *,
+    grid: bool,
+) -> Iterator[tuple[ast.stmt, list[ast.expr]]]:
+    """Of each launch the arguments that it computes itself, and those that no assignment of one variable makes, which
+    would stay. `grid`: and the grid."""
+    made = [each.targets for each in code.scope if isinstance(each, ast.Assign)]
+    assigned = {each[0].id for each in made if len(each) == 1 and isinstance(each[0], ast.Name)}
+    for statement in launches:
+        calls = list(launches_of(statement, kernel, code))
+        given = [value for call in calls for value in passed(tree, call, kernel, wanted)]
+        given += [call.func.slice for call in calls if grid and isinstance(call.func, ast.Subscript)]
+        computed = [each for each in given if any(names(each)) and getattr(each, "id", None) not in assigned]
+        if computed:
+            yield statement, computed
 
 
 def with_kernels(tree: ast.Module, found: Slice, kernel: str) -> Slice:
@@ -146,6 +142,10 @@ def passed(tree: ast.Module, call: ast.Call, kernel: str, wanted: Collection[str
 def marked(text: str, found: Slice, mark: str = MARK) -> str:
     """The text with these marks; `mark` is that of a statement."""
     lines = text.split("\n")
+    for statement, values in found.parts.items():
+        told = [" ".join((ast.get_source_segment(text, each) or "").split()) for each in values]
+        whole = any(SEPARATOR in each for each in told)
+        _mark(lines, statement, mark if whole else PARTS + SEPARATOR.join(told), statement.end_col_offset)
     for statement in found.statements:
         call, end = found.calls.get(statement), statement.end_col_offset
         if isinstance(statement, ast.Expr) and call is not None and statement.lineno == statement.end_lineno:

@@ -98,6 +98,7 @@ def _keep(journal: Journal, start: Start) -> None:
                 "alone": start.alone,
                 "history": start.history,
                 "bare": start.bare,
+                "merged": start.merged,
                 "kept": asdict(causes) if causes is not None and causes.kept else None,
                 "run": plain(start.reference).to_json(),
                 "fault": asdict(start.fault) if start.fault is not None else None,
@@ -123,4 +124,5 @@ def _recalled(given: UserProgram, known: Mapping[str, Any]) -> Start:
         alone=known["alone"],
         history=known["history"],
         bare=known.get("bare", False),
+        merged=known.get("merged", False),
     )

@@ -36,6 +36,8 @@ class Start:
     """Whether `program` is another one than the user's: a lifted one, or what was many modules."""
     alone: bool = False
     """Whether it takes no arguments, and none of the user's modules."""
+    merged: bool = False
+    """Whether modules of the program's own are in it: then it is larger than that."""
     bare: bool = False
     """Whether it is a kernel of CUDA C++ launched without its extension; its fault may be a flaky one."""
     history: bool = False

@@ -18,7 +18,6 @@ from shrinkray_gpu.runner.inside.static.cause import Cause
 from shrinkray_gpu.runner.run import Run
 from shrinkray_gpu.start.argument_slice import (
     MARK,
-    arguments_named,
     function,
     marked,
     slice_of,
@@ -29,7 +28,6 @@ from shrinkray_gpu.start.argument_slice import (
 from shrinkray_gpu.start.behind_fault import behind_fault
 from shrinkray_gpu.start.constant_branch import ConstantBranch, behind_access, constant_branch
 from shrinkray_gpu.start.host_code import parameters
-from shrinkray_gpu.start.slicing import Slice
 
 _INTEGERS = re.compile(r"u?i(?:8|16|32|64)\[")
 _PLACE = re.compile(r" (?:\(\S+:\d+:\d+\)|at \S+:\d+:\d+)")
@@ -73,21 +71,20 @@ def with_slice_kept(text: str, run: Run) -> str:
     branch = _branch(kernel, cause)
     if branch is not None:
         wanted |= set(branch.behind(tree, kernel)[1])
-    named = arguments_named(text, kernel.name, wanted, grid=grid)
-    tree = ast.parse(named)
     # Where the virtual GPU runs no kernel, what goes wrong does so without what any of them writes.
     interpreted = kernels_ran(run)
     first = next(each for each in run.launches if each.kernel == launch.kernel) is launch
     launched = interpreted or not run.virtual or cause.kind == kinds.UNWRITTEN
     found = slice_of(tree, kernel.name, wanted, grid=grid, launched=launched, first=first)
-    again = function(tree, kernel.name)
-    branch = _branch(again, cause, again.lineno - kernel.lineno) if again is not None else None
-    if again is not None and branch is not None:
-        within, _ = branch.behind(tree, again)
-        statements, heads = [*found.statements, *within.statements], [*found.heads, *within.heads]
-        found = Slice(statements, heads, found.calls, [*found.functions, *within.functions])
+    if branch is not None:
+        within, _ = branch.behind(tree, kernel)
+        found = found._replace(
+            statements=[*found.statements, *within.statements],
+            heads=[*found.heads, *within.heads],
+            functions=[*found.functions, *within.functions],
+        )
     found = with_kernels(tree, found, kernel.name) if interpreted else found
-    return marked(named, found.without(behind_fault(tree, run)) if named == text else found)
+    return marked(text, found.without(behind_fault(tree, run)))
 
 
 def with_waits(text: str, run: Run) -> str:
@@ -99,13 +96,12 @@ def with_waits(text: str, run: Run) -> str:
     return waiting(without_marks(with_slice_kept(text, run)), launch.kernel)
 
 
-def _branch(kernel: ast.FunctionDef, cause: Cause, moved: int = 0) -> ConstantBranch | None:
-    """The branch around an access that lacks a mask, or has a wrong one, which constants decide. `moved`: lines that
-    the kernel lies further down than in the text that was run."""
+def _branch(kernel: ast.FunctionDef, cause: Cause) -> ConstantBranch | None:
+    """The branch around an access that lacks a mask, or has a wrong one, which constants decide."""
     line = _LINE.search(cause.at)
     if cause.kind not in (kinds.NO_MASK, kinds.WRONG_MASK) or line is None:
         return None
-    return constant_branch(kernel, int(line[1]) + moved)
+    return constant_branch(kernel, int(line[1]))
 
 
 def _may_be(cause: Cause, described: str) -> bool:

@@ -52,7 +52,8 @@ def in_one_file(start: Start, oracle: Oracle, runs: Runs, say: Say) -> Start:
     told = f"{start.told}; " if start.told else ""
     many = "1 module" if len(one.modules) == 1 else f"{len(one.modules)} modules"
     told += f"in one file with {many} of its own ({_listed(one.modules)}){data}"
-    return replace(start, program=start.program.with_text(one.text), lifted=True, seen=tuple(seen), told=told)
+    program = start.program.with_text(one.text)
+    return replace(start, program=program, lifted=True, merged=True, seen=tuple(seen), told=told)
 
 
 def _opened(given: UserProgram, shows: Callable[[Run], bool], text: str, runs: Runs, say: Say) -> list[Run]:

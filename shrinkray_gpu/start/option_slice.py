@@ -11,7 +11,7 @@ from shrinkray_gpu.calibration.missed import kernels_ran
 from shrinkray_gpu.oracle.fault import Fault
 from shrinkray_gpu.runner.inside.knobs.knobs import OPTIONS
 from shrinkray_gpu.runner.run import Run
-from shrinkray_gpu.start.argument_slice import arguments_named, function, marked, slice_of
+from shrinkray_gpu.start.argument_slice import function, marked, slice_of
 from shrinkray_gpu.start.host_code import names
 from shrinkray_gpu.start.refused_slice import computed, constants, is_computed
 
@@ -24,20 +24,17 @@ def with_options_kept(text: str, run: Run) -> str:
     fault = Fault.of(run)
     if fault is None or fault.phase != "launch" or "out of resource" not in fault.klass:
         return ""
-    kernel = function(ast.parse(text), fault.kernel)
+    tree = ast.parse(text)
+    kernel = function(tree, fault.kernel)
     if kernel is None:
         return ""
     launched = kernels_ran(run) or not run.virtual
     wanted = [name for name in (*constants(kernel), *OPTIONS) if computed(text, fault.kernel, [name], launched)]
-    named = arguments_named(text, fault.kernel, wanted)
-    tree = ast.parse(named)
-    kernel = function(tree, fault.kernel)
-    assert kernel is not None
     chosen = list(_chosen(kernel))
     host = slice_of(tree, fault.kernel, wanted, launched=launched, chosen=chosen)
     if not wanted and not any(is_computed(part) for part in (*host.statements, *chosen)):
         return ""
-    return marked(named, host._replace(functions=[*host.functions, kernel]))
+    return marked(text, host._replace(functions=[*host.functions, kernel]))
 
 
 def _chosen(kernel: ast.FunctionDef) -> Iterator[ast.expr]:

@@ -17,7 +17,6 @@ from shrinkray_gpu.oracle.fault import FRONT_END, Fault, broken_compile
 from shrinkray_gpu.runner.run import Run
 from shrinkray_gpu.start.argument_slice import (
     SIMPLE,
-    arguments_named,
     function,
     launches_of,
     marked,
@@ -72,15 +71,15 @@ def with_refused_kept(text: str, run: Run, wanted: Collection[str]) -> str:
     refused = refusal(run)
     if not wanted or refused is None:
         return ""
-    named = arguments_named(text, refused.kernel, wanted)
-    tree = ast.parse(named)
+    tree = ast.parse(text)
     host = slice_of(tree, refused.kernel, wanted)
     again = _in_kernel(tree, refused)
     if again is None:
         return ""
     within = again[0]
     statements, heads = [*host.statements, *within.statements], [*host.heads, *within.heads]
-    return marked(named, Slice(statements, heads, host.calls, [*host.functions, *within.functions]))
+    functions = [*host.functions, *within.functions]
+    return marked(text, host._replace(statements=statements, heads=heads, functions=functions))
 
 
 def made_constants(text: str, run: Run) -> list[str]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 
 from shrinkray_gpu.runner.run import Run
-from shrinkray_gpu.start.argument_slice import arguments_named, function, marked, slice_of, with_kernels
+from shrinkray_gpu.start.argument_slice import function, marked, slice_of, with_kernels
 from shrinkray_gpu.start.behind_fault import behind_fault, own_lines, way_to
 from shrinkray_gpu.start.host_code import HostCode, is_kernel, names, parameters
 from shrinkray_gpu.start.slicing import HEADS, Slice, Slicer, everything
@@ -45,12 +45,10 @@ def with_inputs_kept(text: str, run: Run, kernel: str) -> str:
     if launched is None or not launches:
         return ""
     wanted = [name for name, described in zip(parameters(launched), launches[0].args) if "[" in described]
-    named = arguments_named(text, kernel, wanted)
-    tree = ast.parse(named)
     found = with_kernels(tree, slice_of(tree, kernel, wanted, first=len(launches) == 1), kernel)
     if not _kernels_of(tree, found) - {kernel}:
         return ""
-    return marked(named, found.without(behind_fault(tree, run)) if named == text else found)
+    return marked(text, found.without(behind_fault(tree, run)))
 
 
 def _kernels_of(tree: ast.Module, found: Slice) -> set[str]:

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import ast
 from collections import defaultdict
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from types import MappingProxyType
 from typing import NamedTuple, TypeAlias
 
 from shrinkray_gpu.start.held_functions import ATTRIBUTE, Key, Scope
@@ -47,6 +48,8 @@ class Slice(NamedTuple):
     """Whether it hangs on what a launch of the same kernel writes, as one before or in a loop."""
     is_open: bool = False
     """Whether something is called, or passed, by a way that nobody sees: out of a table, by a decorator."""
+    parts: Mapping[ast.stmt, Sequence[ast.expr]] = MappingProxyType({})
+    """Of statements that need not stay as they are, expressions that must."""
 
     def without(self, parts: Collection[ast.AST]) -> Slice:
         """What of it is none of these."""
@@ -54,6 +57,7 @@ class Slice(NamedTuple):
             statements=[each for each in self.statements if each not in parts],
             heads=[each for each in self.heads if each not in parts],
             functions=[each for each in self.functions if each not in parts],
+            parts={each: values for each, values in self.parts.items() if each not in parts},
         )
 
 

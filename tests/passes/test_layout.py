@@ -142,3 +142,13 @@ def test_the_same_program_and_stable(path: Path) -> None:
     assert [ast.dump(s) for s in ast.parse(once).body if isinstance(s, ast.FunctionDef)] == [
         ast.dump(s) for s in ast.parse(path.read_text()).body if isinstance(s, ast.FunctionDef)
     ]
+
+
+def test_where_lines_are_few_they_are_long() -> None:
+    """What was inlined makes long lines, and a result is to look no longer than what it came from."""
+    text = f"a = f({', '.join(f'argument_{i}' for i in range(9))})\nb = 1\n"
+    assert layout(text).count("\n") == 5 and layout(text, most=5) == layout(text)
+    assert layout(text, most=2) == text
+    longer = text.replace("argument", "a_long_argument")
+    assert layout(longer).count("\n") > 2 and layout(longer, most=2) == longer
+    assert layout("import sys, os\n", most=1) == "import sys, os\n"

@@ -98,6 +98,19 @@ class TestMarks:
         assert passes(program, Replace(assignment, (value,))) and not passes(program, Replace(value, ("None",)))
         assert removable_lines(program.text) == ["print(out)"]
 
+    def test_of_marked_parts_each_stays(self) -> None:
+        program = program_of("""
+        kernel[(1,)](x, out, n=n, WIDTH=(width //
+            2), SIDE=4)  # shrink: keep-parts n ;; width // 2
+        """)
+        arguments = [each for each in program.layout.nodes(cst.Arg)]
+        goes = [passes(program, Remove(each)) for each in sorted(arguments, key=lambda each: program.spans[each])]
+        assert goes == [True, True, False, False, True]
+        keyword, value = (each for each in program.layout.nodes(cst.Name) if each.value == "n")
+        assert passes(program, Replace(keyword, ("m",))) and not passes(program, Replace(value, ("m",)))
+        assert not passes(program, Replace(node(program, "width"), ("8",)))
+        assert removable_lines(program.text) == []
+
     def test_what_another_kept_statement_reads_need_not_be_read_elsewhere(self) -> None:
         source = """
         a = 1  # shrink: keep

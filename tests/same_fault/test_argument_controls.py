@@ -49,6 +49,15 @@ def test_of_a_launch_out_of_resources_what_the_host_makes_is_turned(text: str, n
     assert named(of_arguments(SHORT, text)) == names
 
 
+def test_what_the_launch_computes_itself_is_made_by_the_host_too() -> None:
+    text = KEPT.replace("tile = TILES[n]  # shrink: keep\n", "").replace(
+        "TILE=tile, WIDTH=64)", "TILE=TILES[n], WIDTH=64)"
+    )
+    assert named(of_arguments(SHORT, text)) == []
+    marked = text.replace("WIDTH=64)", "WIDTH=64)  # shrink: keep-parts TILES[n]")
+    assert named(of_arguments(SHORT, marked)) == ["other-constant=TILE"]
+
+
 def test_a_literal_of_the_launch_is_made_by_nobody_in_whichever_place() -> None:
     placed = KEPT.replace("TILE=tile, WIDTH=64", "tile, 64")
     assert named(of_arguments(SHORT, placed)) == ["other-constant=TILE"]

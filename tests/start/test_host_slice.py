@@ -10,7 +10,7 @@ from shrinkray_gpu.oracle.cause_check import LaunchCauses
 from shrinkray_gpu.runner.inside.static import cause as kinds
 from shrinkray_gpu.runner.inside.static.cause import Cause
 from shrinkray_gpu.runner.run import Failure, Launch, Run
-from shrinkray_gpu.start.argument_slice import HEAD, MARK
+from shrinkray_gpu.start.argument_slice import HEAD, MARK, PARTS
 from shrinkray_gpu.start.host_slice import made_by_host, with_slice_kept, with_waits
 
 PROGRAM = """\
@@ -92,9 +92,10 @@ def test_where_the_kernel_asks_for_no_extent_the_tensor_may_be_too_small(kind: s
 
 FIELD = ["self.width = width"]  # a fix may take it
 TABLE = ["self.table = torch.arange(8)", "return counts.cumsum(0)", "table = self.starts(self.table)"]
-WIDTH = ["passed = self.width", "self.width = width", "if length > 4:", "self.width = length"]
+LAUNCH = "kernel[(rows,)](x, table, rows, stride=self.width)"
+WIDTH = [LAUNCH, "self.width = width", "if length > 4:", "self.width = length"]
 LENGTH = ["length = x.shape[1]"]
-GRID = [*LENGTH, ")", "passed = (rows,)"]
+GRID = [*LENGTH, ")", LAUNCH]
 
 
 @pytest.mark.parametrize(
@@ -126,11 +127,10 @@ def test_a_grid_that_is_too_large_for_a_table_is_the_hosts() -> None:
     assert f"length = x.shape[1]{MARK}" in marked and f"table = self.starts(self.table){MARK}" in marked
 
 
-def test_what_is_computed_in_the_call_is_computed_before_it() -> None:
+def test_what_is_computed_in_the_call_stays_there() -> None:
     text = PROGRAM.replace("(x, table, rows, stride=", "(x, table, x.numel() // length, stride=")
     marked = with_slice_kept(text.replace("(x, table, x", "(x, table,\n            x"), run(kinds.EXTENT, "rows"))
-    marked = marked.replace("table,\n            ", "table, ")
-    assert f"        passed = x.numel() // length{MARK}\n        kernel[(rows,)](x, table, passed, stride" in marked
+    assert f"x.numel() // length, stride=self.width){PARTS}x.numel() // length\n" in marked
 
 
 def test_of_what_is_unpacked_anything_may_be_meant() -> None:
@@ -146,17 +146,17 @@ def test_where_an_older_triton_numbers_its_parameters_any_of_the_type_may_be_mea
     [launch] = seen.launches
     unnamed = replace(seen, launches=(replace(launch, causes=(replace(launch.causes[0], tensor="arg1"),)),))
     marked = with_slice_kept(PROGRAM, unnamed)
-    assert f"passed = self.width{MARK}" in marked and f"length = x.shape[1]{MARK}" in marked
+    assert f"{LAUNCH}{PARTS}self.width\n" in marked and f"length = x.shape[1]{MARK}" in marked
     assert f"table = self.starts(self.table){MARK}" not in marked
 
 
-def test_what_is_passed_on_has_a_line_of_its_own() -> None:
+def test_what_is_passed_on_stays_in_the_launch() -> None:
     """Of `a, b = ...` nothing would see to it that it is passed."""
     text = PROGRAM.replace(
         "        rows = (\n            x.shape[0] * length\n        )", "        rows, unused = x.shape"
     )
     marked = with_slice_kept(text, run(kinds.EXTENT, "rows"))
-    assert f"        passed = rows{MARK}\n        kernel[(rows,)](x, table, passed, stride" in marked
+    assert f"{LAUNCH}{PARTS}rows\n" in marked
     assert f"rows, unused = x.shape{MARK}" in marked
 
 
@@ -164,7 +164,7 @@ def test_where_nobody_sees_what_is_called_everything_is_marked() -> None:
     """All but launches: these change with their kernels."""
     marked = with_slice_kept(PROGRAM.replace(CALL, ""), run(kinds.EXTENT, "rows"))
     assert f"unused = rows * 2{MARK}" in marked and f"if length > 4:{HEAD}" in marked
-    assert "other[(1,)](x, unused)\n" in marked and "kernel[(rows,)](x, table, rows, stride=self.width)\n" in marked
+    assert "other[(1,)](x, unused)\n" in marked and f"{LAUNCH}\n" in marked
 
 
 def test_where_the_kernel_is_launched_by_another_name_that_stays_as_well() -> None:

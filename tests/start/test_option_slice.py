@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from shrinkray_gpu.runner.run import Failure, Launch, Run
-from shrinkray_gpu.start.argument_slice import HEAD, MARK
+from shrinkray_gpu.start.argument_slice import HEAD, MARK, PARTS
 from shrinkray_gpu.start.option_slice import with_options_kept
 
 PROGRAM = """\
@@ -61,8 +61,11 @@ def test_what_the_constants_and_options_hang_on_stays() -> None:
     assert kept(marked, HEAD) == ["def kernel(x, width, ROWS: tl.constexpr, WIDTH: tl.constexpr):"]
     assert kept(marked, MARK) == [
         "TUNED = {64: (32, 4), 128: (64, 2)}", "return TUNED.get(width * 2, (256, 5))", "width = x.shape[1]",
-        "rows, stages = tile_for(width)", "passed = rows", "passed1 = stages", "run(torch.zeros(4, 64), 3)",
+        "rows, stages = tile_for(width)", "run(torch.zeros(4, 64), 3)",
     ]  # fmt: skip
+    assert (
+        f"num_stages=stages){PARTS}rows ;; stages\n" in marked
+    )  # of `rows, stages = ...` nothing else would keep them
 
 
 def test_so_does_what_an_autotuner_is_told() -> None:

@@ -8,7 +8,7 @@ import dataclasses
 import pytest
 
 from shrinkray_gpu.runner.run import Compilation, Failure, Run
-from shrinkray_gpu.start.argument_slice import HEAD, MARK
+from shrinkray_gpu.start.argument_slice import HEAD, MARK, PARTS
 from shrinkray_gpu.start.refused_slice import is_computed, made_constants, not_stated, with_refused_kept
 
 PROGRAM = """\
@@ -53,33 +53,36 @@ def refused(line: int, words: str, kind: str = "triton.compiler.errors.Compilati
 
 
 @pytest.mark.parametrize(
-    ("run", "kept", "heads"),
+    ("run", "kept", "heads", "part"),
     [
         (
             refused(2, RANGE),
             [
                 "block = 16", "block += 16", "return block", "columns = tl.arange(0, BLOCK)",
-                "passed = block_of(x.shape[1])", 'run(torch.zeros(4, 40), "sum")',
+                'run(torch.zeros(4, 40), "sum")',
             ],
             ["while block < width:", KERNEL],
+            "block_of(x.shape[1])",
         ),
         (
             refused(5, CARRIED),
             [
                 'KINDS = {"sum": tl.float32, "count": tl.int32}', "return acc + x.to(KIND)",
                 "acc = tl.zeros([16], dtype=KIND)", "v = tl.load(x + row)", "acc = step(acc, v, KIND)",
-                "passed = KINDS[kind]", 'run(torch.zeros(4, 40), "sum")',
+                'run(torch.zeros(4, 40), "sum")',
             ],
             ["def step(acc, x, KIND: tl.constexpr):", KERNEL, "for row in range(4):"],
+            "KINDS[kind]",
         ),
     ],
 )  # fmt: skip
-def test_the_statement_and_what_makes_its_operands_stay(run: Run, kept: list[str], heads: list[str]) -> None:
+def test_the_statement_and_what_makes_its_operands_stay(run: Run, kept: list[str], heads: list[str], part: str) -> None:
     marked = with_refused_kept(PROGRAM, run, made_constants(PROGRAM, run))
     compile(marked, "marked", "exec")
     lines = [line.strip() for line in marked.splitlines()]
     assert [each.removesuffix(HEAD) for each in lines if each.endswith(HEAD)] == heads
     assert [each.removesuffix(MARK) for each in lines if each.endswith(MARK)] == kept
+    assert f"FLAG=True){PARTS}{part}\n" in marked
 
 
 def test_so_does_what_makes_a_tensor_that_is_refused_for_its_type() -> None:
@@ -102,10 +105,10 @@ def test_so_does_what_makes_a_tensor_that_is_refused_for_its_type() -> None:
         "[kernel[(1,)](x, x, 3, BLOCK=kind // 4, KIND=tl.float32, FLAG=True) for kind in (40, 41)]",
     ],
 )
-def test_what_only_a_lambda_knows_gets_no_line_before_it(launch: str) -> None:
+def test_what_only_a_lambda_knows_stays_in_it(launch: str) -> None:
     program = PROGRAM[: PROGRAM.index("def run(")] + launch + "\n"
     marked = with_refused_kept(program, refused(2, RANGE), ["BLOCK"])
-    assert launch in marked and "passed =" not in marked
+    assert f"{launch}{PARTS}kind // 4\n" in marked
 
 
 def test_of_a_long_kernel_the_first_lines_are_not_quoted() -> None:
@@ -140,7 +143,7 @@ def test_the_text_of_an_instruction_is_computed_too() -> None:
     failure = Failure("triton.runtime.errors.PTXASError", words, traceback=words)
     run = Run("virtual", 1, failure=failure, compiles=(Compilation("kernel", "", failure=failure),), virtual=True)
     marked = with_refused_kept(program, run, made_constants(program, run))
-    assert f'passed = f"cvt{{kind}} $0;"{MARK}' in marked and f"acc = step(acc, v, KIND){MARK}" in marked
+    assert f'{PARTS}f"cvt{{kind}} $0;"\n' in marked and f"acc = step(acc, v, KIND){MARK}" in marked
 
 
 def test_of_a_process_of_the_program_the_kernel_is_known_by_its_launch() -> None:

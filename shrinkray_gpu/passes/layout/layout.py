@@ -18,20 +18,31 @@ from collections.abc import Sequence
 import libcst as cst
 
 from shrinkray_gpu.passes.layout.spacing import is_obeyed, normalise_blanks, obeyed_comments
-from shrinkray_gpu.passes.layout.wrapping import wrap_lines
+from shrinkray_gpu.passes.layout.wrapping import WIDER, WIDTH, wrap_lines
+from shrinkray_gpu.reduction.size import lines
 from shrinkray_gpu.source.tree import dotted_text
 
 _DEFINITION = (cst.FunctionDef, cst.ClassDef)
 
 
-def layout(text: str) -> str:
-    """The same program, laid out anew."""
+def layout(text: str, most: int = 0) -> str:
+    """The same program, laid out anew. With long lines, or as it is, where it has more lines than `most` otherwise, but
+    need not: a program is to look no longer than that which it came from. 0: it may have any number."""
+    wide = _laid_out(text, WIDTH)
+    if not most or lines(wide) <= most:
+        return wide
+    wider = (_laid_out(text, width) for width in WIDER)
+    return next((each for each in wider if lines(each) <= most), min(text, wide, key=lines))
+
+
+def _laid_out(text: str, width: int) -> str:
     try:
         module = cst.parse_module(text)
         plain = normalise_blanks(module).visit(_Statements())
         assert isinstance(plain, cst.Module)
         body = _paragraphs(_imports_first(list(plain.body)), outermost=True)
-        laid_out = wrap_lines(plain.with_changes(body=body, header=obeyed_comments(module.header), footer=[]).code)
+        whole = plain.with_changes(body=body, header=obeyed_comments(module.header), footer=[])
+        laid_out = wrap_lines(whole.code, width)
         if _meaning(laid_out) == _meaning(text) and _directives(laid_out) == _directives(text):
             return laid_out
     except (cst.ParserSyntaxError, SyntaxError, tokenize.TokenError, RecursionError):

@@ -7,13 +7,15 @@ import tokenize
 from collections.abc import Iterator, Sequence
 
 WIDTH = 100
+WIDER = (120, 160, 1 << 30)
+"""Where lines of that width are too many."""
 
 
-def wrap_lines(text: str) -> str:
+def wrap_lines(text: str, width: int = WIDTH) -> str:
     """The text with its long lines broken; those that hold a comment, or are broken already, stay."""
     lines = text.split("\n")
     alone = _alone(text)
-    return "\n".join("\n".join(_wrapped(line)) if at in alone else line for at, line in enumerate(lines, 1))
+    return "\n".join("\n".join(_wrapped(line, width)) if at in alone else line for at, line in enumerate(lines, 1))
 
 
 def _alone(text: str) -> set[int]:
@@ -34,8 +36,8 @@ def _alone(text: str) -> set[int]:
     return found
 
 
-def _wrapped(line: str) -> Iterator[str]:
-    split = _last_bracket(line) if len(line) > WIDTH else None
+def _wrapped(line: str, width: int) -> Iterator[str]:
+    split = _last_bracket(line) if len(line) > width else None
     if split is None:
         yield line
         return
@@ -45,12 +47,12 @@ def _wrapped(line: str) -> Iterator[str]:
     yield line[: opening + 1]
     parts = [line[a + 1 : b].strip() for a, b in zip([opening, *commas], [*commas, closing])]
     parts = [part for part in parts if part]
-    if len(f"{indent}    {inner}") <= WIDTH or not commas:
-        yield from _wrapped(f"{indent}    {inner}")
+    if len(f"{indent}    {inner}") <= width or not commas:
+        yield from _wrapped(f"{indent}    {inner}", width)
     else:
         members = [*(f"{part}," for part in parts[:-1]), parts[-1] if len(parts) > 1 else f"{parts[-1]},"]
-        for row in _filled(members, WIDTH - len(indent) - 4):
-            yield from _wrapped(f"{indent}    {row}")
+        for row in _filled(members, width - len(indent) - 4):
+            yield from _wrapped(f"{indent}    {row}", width)
     yield f"{indent}{line[closing:]}"
 
 

@@ -20,7 +20,9 @@ PutAttribute = Callable[[Any, str, Callable[[Any], Any]], None]
 class Bounds:
     """Of the launch that is under way in the interpreter, which runs one at a time."""
 
-    def __init__(self) -> None:
+    def __init__(self, confine: bool = True) -> None:
+        """`confine`: what is outside is not touched."""
+        self.confine = confine
         self.ranges: List[Tuple[int, int]] = []
         self.left = False
         """Whether an access was outside."""
@@ -61,6 +63,8 @@ class Bounds:
             if (inside if mask is None else inside | ~mask.data.astype(bool)).all():
                 return original(*args, **kwargs)
             self.left = True
+            if not self.confine:
+                return original(*args, **kwargs)
             if mask is not None:
                 given["mask"] = type(mask)(mask.data.astype(bool) & inside, mask.dtype)
             return original(*given.values())

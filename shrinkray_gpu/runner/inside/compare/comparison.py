@@ -115,6 +115,10 @@ class CheckObserver:
         self._patches.on_import("triton", self._triton)
         self._patches.on_import("triton.runtime.interpreter", self._interpreter)
 
+    def loads_unwritten(self) -> bool:
+        """Whether the launch under way loaded memory that nobody wrote, or nobody knows."""
+        return self.provenance is None or self.provenance.blank.loaded
+
     def look(self) -> None:
         """The script has come to its end: see what it compared, while there is a device."""
         provenance, self.provenance = self.provenance, None

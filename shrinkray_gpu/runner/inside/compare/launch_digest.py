@@ -44,6 +44,11 @@ def _argument(torch: Any, value: Any, sources: Callable[[Any], str], storages: D
         yield hashlib.sha256(seen.view(torch.uint8).numpy().tobytes()).hexdigest()
 
 
+def function(of: Any) -> Iterator[str]:
+    """The words of a function's digest."""
+    return _function(of, set())
+
+
 def _function(function: Any, seen: Set[int]) -> Iterator[str]:
     """Its code, and of the functions and values of its module that this names theirs."""
     while not isinstance(function, FunctionType) and hasattr(function, "fn"):

@@ -29,6 +29,7 @@ from . import (
     gpu,
     hang,
     knobs,
+    known_launches,
     launch_outputs,
     launches,
     writes,
@@ -42,6 +43,7 @@ Watcher = Callable[[WatchedCandidate], ContextManager[None]]
 WATCHERS: Tuple[Watcher, ...] = (
     writes.watch,  # writes
     constants.watch,  # values
+    known_launches.watch,  # before all that wraps the interpreter: they see each launch, run or known
     launches.watch,  # compiles, launches; the log that most of the others listen to
     capture.watch,  # captured
     child_processes.watch,  # after the capture, whose folder children write to

@@ -21,11 +21,17 @@ class WatchedCandidate:
         """Compilations and launches. None where nobody asked for them: then nothing that listens to them works."""
         self.virtual_gpu: Any = None
         """The virtual GPU, once it is there."""
+        self.known: Any = None
+        """Launches that need not be run again, where any are known."""
         self._at_end: List[Callable[[], None]] = []
 
     def sees(self, gpu: Any) -> None:
         """The virtual GPU is there now."""
         self.virtual_gpu = gpu
+
+    def knows(self, launches: Any) -> None:
+        """These need not be run again."""
+        self.known = launches
 
     def when_ended(self, call: Callable[[], None]) -> None:
         """Have this called as soon as the script has come to its end, before any watcher ends."""

@@ -27,6 +27,8 @@ def watch(candidate: WatchedCandidate) -> Iterator[None]:
     blaming = comparison.BLAME in wants
     observer = comparison.CheckObserver(save, against, candidate.log, nearer, anew, kinds, unsteady, blaming)
     candidate.when_ended(observer.look)
+    if candidate.known is not None:
+        candidate.known.unless(observer.loads_unwritten)
     try:
         yield
     finally:
