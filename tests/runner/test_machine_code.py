@@ -131,7 +131,6 @@ def test_a_reduction_goes_by_what_the_original_showed(pool: Pool, tmp_path: Path
         guards=False,
         skip=frozenset({"lift", *(each.name for each in PASSES)} - {"statements"}),
         report=False,
-        second=False,
     )
     result = reduce(path, asked, progress=lambda event, test: made.add(test.policy.machine_code))
     assert made == {False} and result.verified
