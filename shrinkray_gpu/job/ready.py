@@ -25,6 +25,7 @@ from shrinkray_gpu.passes.layout.layout import layout
 from shrinkray_gpu.reduction.extent import Extent
 from shrinkray_gpu.reduction.journal import Journal
 from shrinkray_gpu.reduction.program import Program
+from shrinkray_gpu.reduction.size import lines
 from shrinkray_gpu.result.summary import findings
 from shrinkray_gpu.runner import compiler
 from shrinkray_gpu.runner.gpu_groups import GpuGroups
@@ -177,9 +178,11 @@ def prepare(
 
 
 def most_of(start: Start, given: UserProgram) -> Extent:
-    """A driver of ours says nothing of the size of a command; nor does a program of what it imports or writes."""
+    """A driver of ours says nothing of the size of a command; nor does a program of what it imports or writes. Of its
+    lines those of the program laid out count, since no result crowds a kernel into one line."""
     elsewhere = start.lifted and (start.merged or from_elsewhere(start.program, given.program))
-    return start.program.extent if elsewhere or given.command is not None else given.program.extent
+    program = start.program if elsewhere or given.command is not None else given.program
+    return Extent(program.extent.tokens, max(program.extent.lines, lines(layout(program.text))))
 
 
 def _told_soon(plan: calibration.Plan) -> bool:

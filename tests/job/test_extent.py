@@ -9,7 +9,7 @@ from typing import Any, cast
 
 import pytest
 
-from shrinkray_gpu.job.ready import Ready
+from shrinkray_gpu.job.ready import Ready, most_of
 from shrinkray_gpu.job.search_run import within
 from shrinkray_gpu.passes.layout.layout import layout
 from shrinkray_gpu.reduction.extent import Extent
@@ -47,6 +47,12 @@ def test_the_result_is_the_last_that_is_no_larger_than_what_was_given(
 def test_what_is_given_with_modules_of_its_own_is_as_large_as_they_are() -> None:
     found = Reduction(MARKED, "out of time", (MARKED,), cost=cast(Any, None), checks=cast(Any, None))
     assert within(found, ready(MARKED.extent), GIVEN).program.key == MARKED.key
+
+
+def test_a_crowded_program_counts_as_laid_out() -> None:
+    crowded = GIVEN.with_text("def f(x): a = x; b = a; return b\nf(1)\n")
+    start, given = SimpleNamespace(lifted=False), SimpleNamespace(program=crowded, command=None)
+    assert crowded.extent.lines == 2 and most_of(cast(Any, start), cast(Any, given)).lines == 5
 
 
 def test_neither_is_best_py(tmp_path: Path) -> None:
