@@ -87,11 +87,15 @@ class LaunchCauses:
     @property
     def made_by_host(self) -> bool:
         """Whether the host program makes what goes wrong; False where that is the kernel's doing, or unknown."""
+        return self._makes_value or is_of_grid(self.causes[0])
+
+    @property
+    def _makes_value(self) -> bool:
         first = self.causes[0]
         if first.overwritten:
             return True
         given = first.kind in (*GIVEN, ELEMENT) and ARGUMENT in first.inputs
-        if given or first.kind in HELD or is_of_grid(first):
+        if given or first.kind in HELD:
             return True
         return first.kind in CONDITIONS and not {ARGUMENT, LOADED}.isdisjoint(first.inputs)
 
@@ -100,11 +104,22 @@ class LaunchCauses:
         """The same, or whether that may be wrong: a tensor that does not have what the kernel takes for its own; where
         a mask is missing or wrong, what the access hangs on of memory, or of what is passed and is not the tensor's,
         or the size of a tensor; what is passed where program instances race."""
+        return self._may_make_value or self._is_of_size
+
+    @property
+    def of_size_alone(self) -> bool:
+        """Whether nothing but a tensor that is too small, or a grid that is too large, may be wrong with the host."""
+        return self._is_of_size and not self._may_make_value
+
+    @property
+    def _is_of_size(self) -> bool:
+        return is_of_grid(self.causes[0]) or may_be_of_size(self.causes[0])
+
+    @property
+    def _may_make_value(self) -> bool:
         first = self.causes[0]
-        hangs = LOADED in first.inputs or bool(first.passed)
-        masked = first.kind in (NO_MASK, WRONG_MASK) and hangs
-        kept = first.kind in GIVEN or masked or may_be_of_size(first) or may_be_of_launch(first)
-        return self.made_by_host or kept
+        masked = first.kind in (NO_MASK, WRONG_MASK) and (LOADED in first.inputs or bool(first.passed))
+        return self._makes_value or first.kind in GIVEN or masked or may_be_of_launch(first)
 
     @property
     def doubt(self) -> str:

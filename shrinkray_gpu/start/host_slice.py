@@ -28,6 +28,7 @@ from shrinkray_gpu.start.argument_slice import (
 from shrinkray_gpu.start.behind_fault import behind_fault
 from shrinkray_gpu.start.constant_branch import ConstantBranch, behind_access, constant_branch
 from shrinkray_gpu.start.host_code import parameters
+from shrinkray_gpu.start.refused_slice import is_computed
 
 _INTEGERS = re.compile(r"u?i(?:8|16|32|64)\[")
 _PLACE = re.compile(r" (?:\(\S+:\d+:\d+\)|at \S+:\d+:\d+)")
@@ -41,10 +42,28 @@ def made_by_host(causes: LaunchCauses | None, text: str = "") -> str:
     or unknown. `text`: the program's."""
     if causes is None:
         return ""
-    cause = causes.causes[0]
-    kernel = function(ast.parse(text), causes.kernel)
-    chosen = kernel is not None and _branch(kernel, cause) is not None
-    return _PLACE.sub("", cause.sentence) if causes.may_be_made_by_host or chosen else ""
+    cause, tree = causes.causes[0], ast.parse(text)
+    kernel = function(tree, causes.kernel)
+    made = causes.may_be_made_by_host
+    if kernel is not None:
+        # A size that is a number in the text is not lost; where nobody sees what makes it, nothing can be kept.
+        sized = causes.of_size_alone and not _computes_size(tree, kernel, cause)
+        made = made and not sized or _branch(kernel, cause) is not None
+    return _PLACE.sub("", cause.sentence) if made else ""
+
+
+def _computes_size(tree: ast.Module, kernel: ast.FunctionDef, cause: Cause) -> bool:
+    """Whether the host is seen to compute the size of the tensor, or the grid, or what the access hangs on."""
+    found = slice_of(tree, kernel.name, _of_size(tree, kernel, cause), grid=True)
+    values = (each for parts in found.parts.values() for each in parts)
+    return not found.is_open and any(map(is_computed, (*found.statements, *values)))
+
+
+def _of_size(tree: ast.Module, kernel: ast.FunctionDef, cause: Cause) -> set[str]:
+    """The kernel's parameters that an access hangs on, with the tensor that it leaves."""
+    line = _LINE.search(cause.at)
+    behind = behind_access(tree, kernel, int(line[1])) if line is not None else ()
+    return {cause.tensor, *behind}.intersection(parameters(kernel))
 
 
 def with_slice_kept(text: str, run: Run) -> str:
@@ -65,9 +84,8 @@ def with_slice_kept(text: str, run: Run) -> str:
         values = set(map(str, cause.values))
         wanted |= {name for name, described in candidates.items() if described.rpartition(" ")[2] in values}
     grid = is_of_grid(cause) or may_be_of_size(cause) or _is_loaded(cause)  # a fix may change how much is loaded
-    line = _LINE.search(cause.at)
-    if may_be_of_size(cause) and line is not None:
-        wanted |= set(behind_access(tree, kernel, int(line[1])))
+    if may_be_of_size(cause):
+        wanted |= _of_size(tree, kernel, cause)
     branch = _branch(kernel, cause)
     if branch is not None:
         wanted |= set(branch.behind(tree, kernel)[1])

@@ -51,13 +51,13 @@ class WholeProgram:
         the virtual GPU, which `pool` has."""
         if not isinstance(oracle, SameFaultOracle) or not oracle.judge(seen).faults:
             return None
-        made = made_by_host(LaunchCauses.of(seen), start.program.text)
-        if not made:
+        causes, launch = LaunchCauses.of(seen), faulting_launch(seen)
+        made = made_by_host(causes, start.program.text)
+        if causes is None or launch is None or not made or causes.of_size_alone and launch.generated:
             return None
         told = f"not lifted: what goes wrong is made before the launch: {made}"
         whole = in_one_file(replace(start, told=told), oracle, self.runs, self.say)
-        launch = faulting_launch(seen)
-        if launch is None or function(ast.parse(whole.program.text), launch.kernel) is None:
+        if function(ast.parse(whole.program.text), launch.kernel) is None:
             return None
         marked = with_slice_kept(whole.program.text, seen)
         text = with_waits(whole.program.text, seen)

@@ -90,6 +90,23 @@ def test_where_the_kernel_asks_for_no_extent_the_tensor_may_be_too_small(kind: s
     assert all(f"{line}{MARK}" in marked for line in ("length = x.shape[1]", "table = self.starts(self.table)"))
 
 
+@pytest.mark.parametrize(
+    ("host", "own"),
+    [
+        ("table = torch.ones(8)\nkernel[(4,)](x, table, rows, 4)", False),  # lifted the size is a number as well
+        ("table = torch.ones(n - 1)\nkernel[(4,)](x, table, rows, 4)", True),
+        ("table = torch.ones(8)\nkernel[(n // 2,)](x, table, rows, 4)", True),
+        ("def run(n):\n    kernel[(4,)](x, torch.ones(n - 1), rows, 4)", False),  # nobody sees what calls it
+    ],
+    ids=["number", "size", "grid", "unseen"],
+)
+def test_only_a_size_that_the_host_is_seen_to_compute_stays(host: str, own: bool) -> None:
+    text = f"{PROGRAM[: PROGRAM.index('class')]}n = 9\nx = torch.ones(4, 8)\nrows = x.shape[0]\n{host}\n"
+    causes = LaunchCauses.of(run(kinds.NO_MASK, inputs=(kinds.PROGRAM, kinds.RANGE)))
+    assert causes is not None and causes.of_size_alone
+    assert bool(made_by_host(causes, text)) is own
+
+
 FIELD = ["self.width = width"]  # a fix may take it
 TABLE = ["self.table = torch.arange(8)", "return counts.cumsum(0)", "table = self.starts(self.table)"]
 LAUNCH = "kernel[(rows,)](x, table, rows, stride=self.width)"

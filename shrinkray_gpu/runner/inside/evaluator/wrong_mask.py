@@ -38,10 +38,13 @@ def is_sized(seen: Look, buffer: Buffer, left: Collection[int]) -> bool:
     """See `Cause.sized`. `left`: the extents that are left; empty where nobody knows."""
     compared: Set[Optional[int]] = set()
     for note in (each.note for each in seen.accesses):
-        for op in note.frame.function.all:
-            asked = op.operands() if op.name == "arith.cmpi" else []
-            asked = [note.frame.function.loops[id(op)].high] if op.name == "scf.for" else asked
-            compared.update(number(note.env.get(name)) for name in asked)
+        function = note.frame.function
+        used = {name for op in function.all for name in op.operands()}
+        asked = [name for name in function.parameters if name not in used]  # passed to be asked, and forgotten
+        for op in function.all:
+            asked += op.operands() if op.name == "arith.cmpi" else []
+            asked += [function.loops[id(op)].high] if op.name == "scf.for" else []
+        compared.update(number(note.env.get(name)) for name in asked)
     extents = set(left) or {n for n in buffer.shape if n > 1}
     return extents <= compared or not left and count_of(buffer) in compared
 

@@ -98,7 +98,8 @@ class Cause:
     """Whether a mask that lets it through compares with an extent of the tensor's, and would do with one less."""
     sized: bool = False
     """Of a missing mask, and of one that lets it through: whether the kernel compares something with each extent of the
-    tensor that it leaves, or runs a loop up to there. Else the tensor may be what is too small."""
+    tensor that it leaves, runs a loop up to there, or is passed it and does nothing with it. Else the tensor may be
+    what is too small."""
     passed: Tuple[str, ...] = ()
     """Of the same, if with no other argument of the launch as its bound a mask would do: the arguments in it and in the
     address that are neither an extent nor a stride of the tensor, by `name`; and those of which each alone would
