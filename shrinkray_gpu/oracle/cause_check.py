@@ -162,11 +162,14 @@ def is_of_grid(cause: Cause) -> bool:
 
 
 def may_be_of_size(cause: Cause) -> bool:
-    """Whether the tensor may be too small, or the grid too large: the kernel never asks how large it is. Nor where each
-    program instance takes one element: of `x[program + 1]` nobody knows whether the tensor lacks its last element or
-    the kernel goes too far."""
-    by_program = set(cause.inputs).intersection((*INDICES, LOADED)) == {PROGRAM}
-    return cause.kind in (NO_MASK, WRONG_MASK) and (by_program or not cause.sized)
+    """Whether the tensor may be too small, or the grid too large: the kernel never asks how large it is."""
+    return is_of_program(cause) or cause.kind in (NO_MASK, WRONG_MASK) and not cause.sized
+
+
+def is_of_program(cause: Cause) -> bool:
+    """Whether each program instance takes one element, and only how many there are of both decides: of `x[program + 1]`
+    nobody knows whether the tensor lacks its last element or the kernel goes too far."""
+    return cause.kind in (NO_MASK, WRONG_MASK) and set(cause.inputs).intersection((*INDICES, LOADED)) == {PROGRAM}
 
 
 def may_be_of_launch(cause: Cause) -> bool:

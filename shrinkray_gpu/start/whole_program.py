@@ -57,10 +57,11 @@ class WholeProgram:
             return None
         told = f"not lifted: what goes wrong is made before the launch: {made}"
         whole = in_one_file(replace(start, told=told), oracle, self.runs, self.say)
-        if function(ast.parse(whole.program.text), launch.kernel) is None:
+        every = whole.program.text
+        if function(ast.parse(every), launch.kernel) is None or not made_by_host(causes, every):
             return None
-        marked = with_slice_kept(whole.program.text, seen)
-        text = with_waits(whole.program.text, seen)
+        marked = with_slice_kept(every, seen)
+        text = with_waits(every, seen)
         waited = pool.cold(text)
         less = with_slice_kept(text, waited) if oracle.judge(waited).faults else ""
         # Of a print that waits for the device only the call stays: then what waits by itself is what shows the fault.

@@ -16,7 +16,7 @@ from pathlib import Path
 from shrinkray_gpu.evidence.evidence import Evidence
 from shrinkray_gpu.evidence.source_places import folders_of
 from shrinkray_gpu.evidence.source_text import name_below
-from shrinkray_gpu.oracle.cause_check import LaunchCauses, faulting_launch, is_of_grid
+from shrinkray_gpu.oracle.cause_check import LaunchCauses, faulting_launch, is_of_grid, is_of_program
 from shrinkray_gpu.oracle.driver_error import static_rule
 from shrinkray_gpu.oracle.failed_check import CHECK
 from shrinkray_gpu.oracle.fault import Fault, broken_compile, kernels
@@ -112,7 +112,9 @@ def _of_cause(launch: Launch, node: str, script: Script) -> FaultOrigin:
     causes = LaunchCauses(launch.kernel, launch.causes, launch.unfollowed)
     first = causes.causes[0]
     host: tuple[str, ...] = ()
-    if causes.may_be_made_by_host:
+    # A kernel that asks for no extent is one cause, whoever launches it.
+    of_kernel = causes.of_size_alone and not (is_of_grid(first) or is_of_program(first))
+    if causes.may_be_made_by_host and not of_kernel:
         made_there = _is_made_of_tensors(first) and _computes_all(launch, first, script.cwd)
         host = (launch.host,) if made_there else _caller(launch.host, node)
     kind = f"{first.kind}, {first.operation}" if first.operation else first.kind
