@@ -46,17 +46,17 @@ def made_by_host(causes: LaunchCauses | None, text: str = "") -> str:
     kernel = function(tree, causes.kernel)
     made = causes.may_be_made_by_host
     if kernel is not None:
-        # A size that is a number in the text is not lost; where nobody sees what makes it, nothing can be kept.
+        # A size that is a number in the text is not lost.
         sized = causes.of_size_alone and not _computes_size(tree, kernel, cause)
         made = made and not sized or _branch(kernel, cause) is not None
     return _PLACE.sub("", cause.sentence) if made else ""
 
 
 def _computes_size(tree: ast.Module, kernel: ast.FunctionDef, cause: Cause) -> bool:
-    """Whether the host is seen to compute the size of the tensor, or the grid, or what the access hangs on."""
+    """Whether the host computes anything of which the tensor's size, the grid or the access may be made."""
     found = slice_of(tree, kernel.name, _of_size(tree, kernel, cause), grid=True)
     values = (each for parts in found.parts.values() for each in parts)
-    return not found.is_open and any(map(is_computed, (*found.statements, *values)))
+    return any(map(is_computed, (*found.statements, *values)))
 
 
 def _of_size(tree: ast.Module, kernel: ast.FunctionDef, cause: Cause) -> set[str]:
