@@ -107,9 +107,11 @@ class Ready:
         return layout(text, most=self.most.lines)
 
     def shown(self, text: str) -> str:
-        """A text for its reader, without marks of ours. Where the start is ours, all are."""
-        text = without_unread_marks(text)
-        return without_marks(text) if self.start.lifted else text
+        """A text for its reader, without marks of ours. Where the start is ours, all are. A line with one is not wrapped
+        before that."""
+        bare = without_unread_marks(text)
+        bare = without_marks(bare) if self.start.lifted else bare
+        return text if bare == text else self.laid_out(bare)
 
     def close(self) -> None:
         self.test.close()

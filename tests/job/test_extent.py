@@ -65,3 +65,10 @@ def test_neither_is_best_py(tmp_path: Path) -> None:
         journal.best(SMALL, size=SMALL.size, by="statements")
         journal.flush()
         assert journal.best_path.read_text() == SMALL.text
+
+
+def test_a_line_that_had_a_mark_is_wrapped_for_its_reader() -> None:
+    names = ", ".join(f"value_{number}" for number in range(12))
+    one = SimpleNamespace(start=SimpleNamespace(lifted=True), laid_out=layout)
+    text = Ready.shown(cast(Ready, one), f"total = sum([{names}])  # shrink: keep\n")
+    assert "shrink" not in text and max(map(len, text.splitlines())) <= 100 and text.count("value_") == 12
