@@ -54,7 +54,7 @@ PHASES = {
     "verify": r"\d verifying",
     "twin": r"\d looking for a healthy twin",
     "verdict": r"\d looking whose fault",
-    "report": r"\d control experiments",
+    "report": r"\d (?:control experiments|making the attachment)",
 }
 """What the bottom line says in each phase that has a picture."""
 SUMMARY = "reduced: "

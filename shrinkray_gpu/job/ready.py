@@ -107,8 +107,7 @@ class Ready:
         return layout(text, most=self.most.lines)
 
     def shown(self, text: str) -> str:
-        """A text for its reader, without marks of ours. Where the start is ours, all are. A line with one is not wrapped
-        before that."""
+        """A text for its reader, without marks of ours; where the start is ours, all are. Then lines are wrapped."""
         bare = without_unread_marks(text)
         bare = without_marks(bare) if self.start.lifted else bare
         return text if bare == text else self.laid_out(bare)
