@@ -156,7 +156,7 @@ def located(file: IrFile, path: Path, options: IrOptions, compiler: IrCompiler) 
     assert fault is not None
     for words in options.words:
         if not words.search(trial.said + trial.raised):
-            raise NotReproduced(f"{path} fails otherwise: {fault}, where nothing matches {words.pattern!r}")
+            raise NotReproduced(f"{path} fails otherwise: {fault}, where nothing matches the oracle")
     return _local(file.text, trial, tuple(steps[: trial.step + 1]), fault, compiler, options), before
 
 
