@@ -1,7 +1,7 @@
-"""`shrink triage` on suites of failing tests drawn from seeds, on the virtual GPU: what is merged, what is split.
+"""`shrink triage` on suites of failing tests drawn from seeds, without a GPU or on one: what is merged, what is split.
 
     python benchmarks/triage_suites.py show SEED FOLDER [--tests 40]      write the suite
-    python benchmarks/triage_suites.py run SEED ... [--tests 40] [--max-time 60] [--engine plain ray shards]
+    python benchmarks/triage_suites.py run SEED ... [--tests 40] [--max-time 60] [--engine plain ray shards] [--gpu]
     python benchmarks/triage_suites.py table
 
 Suites are made by benchmarks/triaging/. The truth is the generator's: which mistake each test meets. A cluster with
@@ -44,7 +44,8 @@ Ask = Callable[..., dict[str, Any]]
 def measured(seed: int, given: argparse.Namespace) -> Iterator[dict[str, Any]]:
     """One suite, triaged by the command that a user would type, with each engine."""
     seconds = 0 if given.no_reduce else given.max_time
-    row = {"seed": seed, "tests": given.tests, "max_time": seconds, "cores": os.cpu_count(), "commit": commit()}
+    row = {"seed": seed, "tests": given.tests, "max_time": seconds, "commit": commit()}
+    row |= {"gpu": given.gpu, "cores": os.cpu_count()}
     first: list[tuple[str, Any]] = []
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -62,7 +63,7 @@ def measured(seed: int, given: argparse.Namespace) -> Iterator[dict[str, Any]]:
 
 def asked(words: Sequence[str], folder: Path, given: argparse.Namespace) -> dict[str, Any]:
     """Raises SystemExit where it fails."""
-    command = [sys.executable, "-m", "shrinkray_gpu", "triage", "--json", "--arch", "sm_90"]
+    command = [sys.executable, "-m", "shrinkray_gpu", "triage", "--json", *["--arch", "sm_90"] * (not given.gpu)]
     command += ["--max-time", f"{given.max_time:g}", *["--no-reduce"] * given.no_reduce, *words]
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True)
@@ -211,7 +212,7 @@ def table(rows: list[dict[str, Any]]) -> str:
 
 
 def _key(row: dict[str, Any]) -> tuple[Any, ...]:
-    return row["seed"], row["tests"], row.get("engine", "plain"), row["max_time"]
+    return row["seed"], row["tests"], row.get("engine", "plain"), row["max_time"], row.get("gpu", False)
 
 
 def main() -> None:
@@ -222,6 +223,7 @@ def main() -> None:
     parser.add_argument("--causes", type=int, default=MOST, help="in the program, beside the machine's")
     parser.add_argument("--max-time", type=float, default=60.0)
     parser.add_argument("--engine", nargs="+", choices=list(ENGINES), default=["plain"])
+    parser.add_argument("--gpu", action="store_true", help="on the GPU of this machine")
     parser.add_argument("--no-reduce", action="store_true")
     parser.add_argument("--dry", action="store_true", help="print, and leave the results file as it is")
     given = parser.parse_args()
