@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import TypeVar
 
 T = TypeVar("T")
-NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EFBIG, errno.EIO})
-"""What no step can do anything about: a full disk, one that fails, a limit on files (`ulimit -f`)."""
+NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EFBIG, errno.EIO, errno.EISDIR})
+"""What no step can do anything about: a full disk, one that fails, a limit on files (`ulimit -f`), a folder that
+somebody made where the file goes."""
 
 
 class ShrinkError(Exception):

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from shrinkray_gpu.reduction.plain_file import open_plain
+
 
 @dataclass(frozen=True)
 class CoursePoint:
@@ -24,7 +26,8 @@ class CoursePoint:
 def read(journal: Path) -> tuple[CoursePoint, ...]:
     """The steps, in order; none where there is no journal that can be read."""
     try:
-        return _steps(journal.read_bytes().split(b"\n"))
+        with open(journal, "rb", opener=open_plain) as file:
+            return _steps(file.read().split(b"\n"))
     except OSError:
         return ()
 

@@ -6,6 +6,7 @@ All work is done by the public API. It is imported once there is work: help and 
 from __future__ import annotations
 
 import difflib
+import errno
 import gc
 import os
 import shutil
@@ -271,9 +272,10 @@ def reduce_command(
         if error.errno not in NO_ROOM:
             raise
         whole = f"the best so far, if any, is whole in {best}" if best is not None else "nothing was reduced yet"
+        in_the_way = f": {error.filename2 or error.filename}" if error.errno == errno.EISDIR else ""
         fail(
-            f"cannot write any more ({error.strerror}); {whole}. Make room and go on with the same command and "
-            "--resume, or choose another place with --output",
+            f"cannot write any more ({error.strerror}{in_the_way}); {whole}. Make room and go on with the same command "
+            "and --resume, or choose another place with --output",
             2,
         )
     except KeyboardInterrupt:

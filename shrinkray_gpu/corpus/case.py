@@ -29,6 +29,7 @@ from shrinkray_gpu.oracle import Fault, Oracle, all_of, parse
 from shrinkray_gpu.oracle.hang import DEVICE, HOST, HangOracle
 from shrinkray_gpu.oracle.words import compiler_pattern
 from shrinkray_gpu.reduction.comment_above import one_line
+from shrinkray_gpu.reduction.plain_file import open_plain
 from shrinkray_gpu.reduction.program import read_program
 
 FILE = "case.toml"
@@ -144,7 +145,8 @@ def told(folder: Path) -> Case:
         # Plain values: tomlkit's own remember the layout, and are not what isinstance expects.
         if (size := path.stat().st_size) > LARGEST:
             raise UsageError(f"{path}: it has {size:,} bytes, and may have {LARGEST:,}: keep large things beside it")
-        data = tomlkit.parse(path.read_text(encoding="utf-8")).unwrap()
+        with open(path, encoding="utf-8", opener=open_plain) as file:
+            data = tomlkit.parse(file.read()).unwrap()
     except FileNotFoundError as error:
         raise UsageError(f"{folder} is no case: it has no {FILE}") from error
     except OSError as error:

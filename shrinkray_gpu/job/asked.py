@@ -81,12 +81,13 @@ def places(path: Path, options: Options) -> tuple[Path, Path]:
     try:
         if path.is_dir():
             raise UsageError(f"{path} is a folder: name the script that fails")
-        if options.output is not None and options.output.is_dir():
-            raise UsageError(f"{options.output} is a folder: name a file with --output")
+        stem = _short(path.stem)
+        output = options.output or path.with_name(f"repro_{stem}.py")
+        if output.is_dir():
+            raise UsageError(f"{output} is a folder: name a file with --output")
     except OSError as error:  # a name that is too long for any file
         raise UsageError(f"{error.filename}: {error.strerror}. Choose a shorter name") from error
-    stem = _short(path.stem)
-    output = (options.output or path.with_name(f"repro_{stem}.py")).absolute()
+    output = output.absolute()
     if len(os.fsencode(output.name)) > LONGEST + 40:
         raise UsageError(f"--output {output.name}: what is made beside it has longer names. Choose a shorter one")
     return output, output.parent / f"{stem}.shrink"

@@ -21,6 +21,7 @@ from shrinkray_gpu.oracle.verdict import Answer, Verdict
 from shrinkray_gpu.passes.layout.layout import layout
 from shrinkray_gpu.reduction.for_the_reader import with_layout
 from shrinkray_gpu.reduction.outcome import Reduction
+from shrinkray_gpu.reduction.plain_file import replace_file
 from shrinkray_gpu.reduction.program import Program
 from shrinkray_gpu.runner import cores
 from shrinkray_gpu.runner.extensions import lacking
@@ -100,7 +101,7 @@ def fallback_check(
         confirmed = reduction.checks.verified not in (original, reduction.program)
         found = check(reduction.checks.verified) if confirmed else None
     if found is None or found.text in (original.text, smallest.text):
-        _write(output, final_files(smallest.text, output)[0])  # the search for it left another one there
+        replace_file(output, final_files(smallest.text, output)[0].encode())  # the search for it left another one there
         return smallest
     return replace(found, larger=True, stands=found.stands and plan.rate is None)
 
@@ -135,7 +136,7 @@ class CleanRuns:
 def clean_runs(text: str, output: Path, plan: calibration.Plan, options: Options, runs: int) -> CleanRuns:
     """Write the result and run it cold, as the user would, `runs` times; in the fence, where that refuses it nothing
     that the original did. A run that tells nothing is made again, alone and with more time."""
-    _write(output, final_files(text, output)[0])
+    replace_file(output, final_files(text, output)[0].encode())
     written: list[Path] = []
     script, setup = plan.pool.script, plan.pool.setup
     oracle = plan.oracle
@@ -236,9 +237,3 @@ def _last_standing(
             return found
         good, bad = 0, good
     return None
-
-
-def _write(path: Path, text: str) -> None:
-    new = path.with_name(path.name + ".new")
-    new.write_text(text, encoding="utf-8")
-    new.replace(path)

@@ -1,4 +1,5 @@
-"""Somebody deletes the folder of a reduction, or its journal, while it runs: told in one line, the best so far saved.
+"""Somebody deletes the folder of a reduction, or its journal, or makes a folder where best.py goes, while it runs: told
+in one line, the best so far saved.
 
 Without its journal a reduction cannot go on when it is killed, and without its scratch folder nothing runs: what is
 thrown then is as accidental as the moment. So it ends, whatever was thrown. The best so far goes where the result would
@@ -7,7 +8,6 @@ have gone, since a new reduction clears what is left of the folder.
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -15,12 +15,13 @@ from pathlib import Path
 
 from shrinkray_gpu.errors import FolderGone
 from shrinkray_gpu.reduction.journal import Journal
+from shrinkray_gpu.reduction.plain_file import replace_file
 
 
 @contextmanager
 def folder_watch(output: Path) -> Iterator[Callable[[Journal], None]]:
-    """Within, any error of a reduction whose journal (or scratch folder) is gone becomes a FolderGone. The block calls
-    what it gets with the journal as soon as it has one."""
+    """Within, any error of a reduction that lost its place becomes a FolderGone. The block calls what it gets with the
+    journal as soon as it has one."""
     begun, journals = time.time_ns(), list[Journal]()
     try:
         yield journals.append
@@ -30,19 +31,23 @@ def folder_watch(output: Path) -> Iterator[Callable[[Journal], None]]:
             raise
         [journal] = journals
         raise FolderGone(
-            f"{lost[0]} was deleted or moved away while the reduction was at work with it. "
+            f"{lost[0]} while the reduction was at work with it. "
             f"{_saved(journal, output, begun)}. To begin anew: the same command with --restart"
         ) from error
 
 
 def _lost(journal: Journal) -> str:
-    """What of its folder is gone; empty if nothing is."""
-    if not journal.folder.exists():
-        return str(journal.folder)
-    if journal.is_gone:
-        return str(journal.path)
+    """What happened to its folder; empty if nothing did."""
     scratch = journal.folder / "scratch"
-    return "" if scratch.exists() else str(scratch)
+    if not journal.folder.exists():
+        gone = journal.folder
+    elif journal.is_gone:
+        gone = journal.path
+    elif not scratch.exists():
+        gone = scratch
+    else:
+        return f"{journal.best_path} became a folder" if journal.best_path.is_dir() else ""
+    return f"{gone} was deleted or moved away"
 
 
 def _saved(journal: Journal, output: Path, begun: int) -> str:
@@ -52,9 +57,7 @@ def _saved(journal: Journal, output: Path, begun: int) -> str:
     try:
         if output.is_file() and output.stat().st_mtime_ns >= begun:
             return f"The result is in {output}, as far as it was checked"
-        new = output.with_name(f"{output.name}.new")
-        new.write_text(best, encoding="utf-8")
-        os.replace(new, output)
+        replace_file(output, best.encode())
     except OSError as error:
         return f"The best so far could not be saved in {output} ({error.strerror})"
     return f"The best so far is in {output}, not checked in clean runs"

@@ -7,7 +7,9 @@ from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 
+from shrinkray_gpu.errors import UsageError
 from shrinkray_gpu.reduction.extent import Extent
+from shrinkray_gpu.reduction.plain_file import open_plain, replace_file
 
 
 class BestFile:
@@ -43,15 +45,28 @@ class BestFile:
     def remove(self, text: str) -> None:
         """Remove the file if it still holds this text. What a person made of it stays."""
         self.flush()
-        if self.path.exists() and self.path.read_bytes() == text.encode():
+        if self.data() == text.encode():
             self.path.unlink()
+
+    def data(self) -> bytes | None:
+        """What the file holds; None where there is none. Raises UsageError where it cannot be read."""
+        try:
+            with open(self.path, "rb", opener=open_plain) as file:
+                return file.read()
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            raise UsageError(
+                f"cannot read {self.path}: {error.strerror}. Move it away, or choose another place with --output"
+            ) from error
 
     def read(self) -> str | None:
         """What the file holds; None where there is none, or where it is no text."""
         self.flush()
+        data = self.data()
         try:
-            return self.path.read_text(encoding="utf-8")
-        except (FileNotFoundError, UnicodeDecodeError):
+            return None if data is None else data.decode("utf-8")
+        except UnicodeDecodeError:
             return None
 
     def flush(self) -> None:
@@ -68,12 +83,7 @@ class BestFile:
 
     def _save(self, data: bytes) -> None:
         self._sync()
-        temporary = self.path.with_name("best.py.new")
-        with open(temporary, "wb") as f:
-            f.write(data)
-            f.flush()
-            os.fsync(f.fileno())
-        os.replace(temporary, self.path)
+        replace_file(self.path, data, sync=True)
         folder = os.open(self.path.parent, os.O_RDONLY)
         try:
             os.fsync(folder)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import os
 from itertools import count
 from pathlib import Path
+
+from shrinkray_gpu.reduction.plain_file import replace_file
 
 FOLDER = "other_faults"
 
@@ -16,9 +17,7 @@ def keep_aside(folder: Path, stem: str, data: bytes) -> Path:
     for number in count(1):
         path = place / f"{stem}_{number}.py"
         if not path.exists():
-            temporary = path.with_name(f".{path.name}.new")
-            temporary.write_bytes(data)
-            os.replace(temporary, path)
+            replace_file(path, data)
             return path
         if path.read_bytes() == data:
             return path

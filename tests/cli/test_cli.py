@@ -13,6 +13,7 @@ from click.testing import CliRunner
 
 from shrinkray_gpu.cli.main import main
 from shrinkray_gpu.job import reduce as job
+from shrinkray_gpu.reduction.plain_file import replace_file
 
 
 def test_a_full_disk_is_told_in_one_line_with_what_is_safe_and_what_to_do(
@@ -26,6 +27,19 @@ def test_a_full_disk_is_told_in_one_line_with_what_is_safe_and_what_to_do(
     assert said.exit_code == 2
     assert said.output.startswith("shrink: cannot write any more") and said.output.count("\n") == 1
     assert "best.py" in said.output and "--resume" in said.output
+
+
+def test_a_folder_where_a_file_goes_is_told_with_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "repro_failing.py").mkdir()
+
+    def in_the_way(*_: object, **__: object) -> None:
+        replace_file(tmp_path / "repro_failing.py", b"")
+
+    (tmp_path / "failing.py").touch()
+    monkeypatch.setattr(job, "reduce", in_the_way)
+    said = CliRunner().invoke(main, [str(tmp_path / "failing.py"), "-o", str(tmp_path / "it.py"), "--quiet"])
+    assert said.exit_code == 2 and said.output.count("\n") == 1
+    assert f"{tmp_path / 'repro_failing.py'})" in said.output and "best.py" in said.output
 
 
 def test_a_process_of_ours_that_went_away_is_no_end_without_a_word(

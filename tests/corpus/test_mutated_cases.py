@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -119,6 +121,16 @@ def test_a_bad_case_is_a_failed_row(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="runs is -1"):
         cases(tmp_path)
     assert load_or_broken(bad).broken
+
+
+@pytest.mark.parametrize("put", [os.mkfifo, lambda path: path.symlink_to("/dev/zero"), os.mkdir])
+def test_a_case_that_is_no_plain_file_is_a_failed_row_at_once(tmp_path: Path, put: Callable[[Path], None]) -> None:
+    write(tmp_path, "good")
+    path = write(tmp_path, "bad") / "case.toml"
+    path.unlink()
+    put(path)
+    bad, good = cases(tmp_path)
+    assert "case.toml: cannot be read (it is no plain file)" in bad.broken and not good.broken
 
 
 def test_what_is_thrown_over_a_case_is_its_row_alone(

@@ -109,6 +109,13 @@ def test_a_folder_that_may_not_be_written(script: Path) -> None:
     assert "user's" in (script.parent / "failing.shrink").read_text()
 
 
+def test_a_folder_where_the_result_should_go(script: Path) -> None:
+    (script.parent / "repro_failing.py").mkdir()
+    said = refused("failing.py", *INDEX, cwd=script.parent)
+    assert said.code == 2 and "repro_failing.py is a folder: name a file with --output" in said.message
+    assert not (script.parent / "failing.shrink").exists()
+
+
 def test_an_oracle_that_never_matches_names_the_one_that_would(script: Path) -> None:
     said = shrink("failing.py", "--oracle", "misaligned address", cwd=script.parent)
     check(said, 3, "IndexError: list index out of range", "would have matched: --oracle", folder=script.parent)

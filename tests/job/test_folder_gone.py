@@ -61,6 +61,31 @@ def test_the_best_so_far_is_saved_in_place_of_the_result(
     assert len(repro.read_text()) < len(TEXT)
 
 
+def test_a_folder_in_the_place_of_best_py_is_told_and_the_best_saved(tmp_path: Path) -> None:
+    def replace(folder: Path) -> None:
+        (folder / "best.py").unlink(missing_ok=True)
+        (folder / "best.py").mkdir()
+
+    told = deleted(tmp_path, replace)
+    repro = tmp_path / "repro_failing.py"
+    assert "best.py became a folder" in told and str(repro) in told and len(repro.read_text()) < len(TEXT)
+    assert not (tmp_path / "failing.shrink" / "best.py.new").exists()
+
+
+def test_a_folder_in_the_place_of_the_result_leaves_the_best_where_it_is(tmp_path: Path) -> None:
+    repro = tmp_path / "repro_failing.py"
+
+    def look(event: ProgressEvent, test: TieredTest) -> None:
+        repro.mkdir(exist_ok=True)
+
+    (tmp_path / "failing.py").write_text(TEXT)
+    options = Options(oracle=("exception:IndexError",), python=sys.executable, report=False)
+    with pytest.raises(IsADirectoryError) as told:
+        reduce(tmp_path / "failing.py", options, progress=look)
+    assert told.value.filename2 == str(repro) and not any(tmp_path.rglob("*.new"))
+    assert len((tmp_path / "failing.shrink" / "best.py").read_text()) < len(TEXT)
+
+
 def test_where_it_cannot_be_saved_that_is_said(tmp_path: Path) -> None:
     def delete(folder: Path) -> None:
         shutil.rmtree(folder, ignore_errors=True)
