@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import difflib
 import importlib
+import io
 import os
+import sys
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -110,6 +112,9 @@ def _misspelt(word: str) -> str:
 @click.version_option(__version__, "-V", "--version", prog_name="shrink")
 def main() -> None:
     """Reduce a failing GPU program to the smallest standalone script that still shows the same fault."""
+    for stream in (sys.stdout, sys.stderr):  # words of a program may be no text
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
 
 
 @click.command("shrink help", cls=OneLineComplaints, context_settings=CONTEXT)

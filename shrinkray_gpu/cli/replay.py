@@ -230,7 +230,7 @@ def _write(
 ) -> None:
     if path is not None:
         try:
-            path.write_text(make(matrix), encoding="utf-8")
+            path.write_text(make(matrix), encoding="utf-8", errors="backslashreplace")
         except OSError as error:
             raise UsageError(f"cannot write {path}: {error.strerror}. Choose another place") from error
 

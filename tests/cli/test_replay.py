@@ -6,6 +6,7 @@ import json
 import subprocess
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -94,6 +95,18 @@ def test_a_report_that_cannot_be_written_costs_no_outcome(shrink: Shrink) -> Non
     said = shrink("replay", "--arch", "sm_90", "--html", "/proc/it.html")
     assert said.code == 2 and "cannot write /proc/it.html: No such file or directory. Choose another" in said.err
     assert "1 cannot run here" in said.out
+
+
+def test_words_of_a_case_that_are_no_text_keep_nobody_from_the_rest(
+    shrink: Shrink, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("first", "second"):
+        write(tmp_path / "corpus", name)
+    row = partial(outcome, status=Status.CANNOT, why="lone: \ud800")
+    monkeypatch.setattr(CaseCell, "run", lambda cell, lanes: row(cell.case).to_row())
+    said = shrink("replay", "--jobs", "1", "--html", "it.html", "--junit", "it.xml")
+    assert said.code == 2 and "first" in said.out and "- second: lone: \\ud800" in said.out
+    assert "lone: \\ud800" in (tmp_path / "it.html").read_text() and "lone: " in (tmp_path / "it.xml").read_text()
 
 
 def test_an_interpreter_without_triton_is_named(shrink: Shrink) -> None:
