@@ -2,8 +2,8 @@
 
 `best.py` is the best candidate so far, replaced atomically. `journal.jsonl` only grows: a header, then one line for
 each candidate judged, each accept, each answer given beside the search (cold confirmations, controls, fingerprints),
-each drift and each watched run, and one for the lifted scripts. Each line carries a checksum, and one that is not as it
-was written is left out: what it told is asked anew.
+each drift and each watched run, and one for the lifted scripts. Each line carries a checksum. One that is not as it was
+written, or as this version writes it, is left out: what it told is asked anew.
 
 No text of best.py is lost. It grows only where a step is taken back; what goes then, what a person made of it in vain,
 and what a new reduction finds there, is kept in other_faults/.
@@ -20,7 +20,7 @@ import json
 import os
 import time
 from collections import defaultdict, deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Any, Literal, get_args
@@ -31,15 +31,18 @@ from shrinkray_gpu.reduction.best_file import BestFile
 from shrinkray_gpu.reduction.comment_above import KEPT, one_line, put_above
 from shrinkray_gpu.reduction.extent import Extent
 from shrinkray_gpu.reduction.journal_lines import (
+    all_are,
     check_same,
     check_whole,
     line_of,
     locked_log,
     read_journal,
+    take_lines,
     verdict_of,
     write_line,
 )
 from shrinkray_gpu.reduction.kept_aside import keep_aside
+from shrinkray_gpu.reduction.lift_choice import LiftChoice
 from shrinkray_gpu.reduction.program import Program, normalise, text_digest
 from shrinkray_gpu.reduction.verdict_cache import VerdictCache
 
@@ -75,7 +78,7 @@ class Journal:
         self._answers: defaultdict[tuple[str, str], deque[Verdict]] = defaultdict(deque)
         self._values: dict[str, dict[int, str]] = {}
         self._lifted: tuple[str, ...] | None = None
-        self._lifting: Mapping[str, Any] | None = None
+        self._lifting: LiftChoice | None = None
         self._perturbed: Mapping[str, Any] | None = None
         self._accepts: list[Mapping[str, Any]] = []
         self._replay: deque[Mapping[str, Any]] = deque()
@@ -134,44 +137,45 @@ class Journal:
                 check_whole(earlier, folder)
                 check_same(earlier.header, header, folder)
                 journal = cls(folder, earlier.header, log)
-                journal._read(earlier.events, damaged=earlier.damaged)
+                journal.resumed = True
+                journal.damaged = earlier.damaged + take_lines(earlier.events, journal._take)
+                journal._replay.extend(journal._accepts)
             else:
-                log.truncate(0)
                 journal = cls(folder, header, log)
                 if not resume:
                     journal._move_aside()
+                log.truncate(0)
                 journal._write(header)
             journal._best.within(original.extent)
-            journal._strange = resume and journal._best.path.exists() and not journal._wrote_best(original)
+            journal._strange = resume and journal._best.data() is not None and not journal._wrote_best(original)
         except BaseException:
             log.close()
             raise
         return journal
 
-    def _read(self, lines: Iterable[Mapping[str, Any]], *, damaged: int) -> None:
-        self.resumed, self.damaged = True, damaged
-        for line in lines:
-            event, key = line.get("event"), line.get("key", "")
-            if event == "judged":
-                self._verdicts.expect(key, verdict_of(line), final=line.get("final", True))
-            elif event in get_args(CheckKind):
-                self._answers[str(event), key].append(verdict_of(line))
-            elif event == "drift":
-                self._verdicts.expect_drift()
-            elif event == "watched":
-                self._values[key] = {int(k): v for k, v in line["values"].items()}
-            elif event == "lifted":
-                self._lifted = tuple(line["texts"])
-            elif event == "lifting":
-                self._lifting = line
-            elif event == "perturbed":
-                self._perturbed = line["variant"]
-            elif event == "accept":
-                self._accepts.append(line)
-                self._before = line.get("at", self._before)
-            elif event == "start":  # a best.py edited by hand took over: all accepts before belong to another course
-                self._begin_at(line["text"])
-        self._replay.extend(self._accepts)
+    def _take(self, line: Mapping[str, Any]) -> None:
+        """Raises one of UNFIT where the line does not tell what an earlier run of the tool found out."""
+        event, key = line.get("event"), line.get("key", "")
+        if event == "judged":
+            self._verdicts.expect(key, verdict_of(line), final=line.get("final", True))
+        elif event in get_args(CheckKind):
+            self._answers[str(event), key].append(verdict_of(line))
+        elif event == "drift":
+            self._verdicts.expect_drift()
+        elif event == "watched":
+            self._values[key] = {int(k): v for k, v in line["values"].items()}
+        elif event == "lifted":
+            self._lifted = all_are(line["texts"], str)
+        elif event == "lifting":
+            self._lifting = LiftChoice.from_json(line)
+        elif event == "perturbed":
+            self._perturbed = line["variant"]
+        elif event == "accept":
+            all_are([line["text"], line["key"]], str)
+            self._accepts.append({**line, "size": all_are(line["size"], int, float)})
+            self._before = line.get("at", self._before)
+        elif event == "start":  # a best.py edited by hand took over: all accepts before belong to another course
+            self._begin_at(line["text"])
 
     def __enter__(self) -> Journal:
         return self
@@ -216,20 +220,20 @@ class Journal:
         if (text := self._best.read()) is None:
             return False
         ours = {text_digest(self.start(original)), *(line["text"] for line in self._accepts)}
-        if (lifted := (self._lifting or {}).get("text")) is not None:
-            ours.add(text_digest(original.with_text(lifted)))
+        if self._lifting is not None and self._lifting.text is not None:
+            ours.add(text_digest(original.with_text(self._lifting.text)))
         return text_digest(original.with_text(normalise(text))) in ours
 
     def _keep_strange(self) -> None:
         """From now on best.py may be written over; what it holds is kept if no line tells of it."""
-        if self._strange:
-            keep_aside(self.folder, "edited_best", self._best.path.read_bytes())
+        if self._strange and (data := self._best.data()) is not None:
+            keep_aside(self.folder, "edited_best", data)
         self._strange = False
 
     def _move_aside(self) -> None:
         """A new reduction begins: the best of an earlier one is none of this one."""
-        if self._best.path.is_file():
-            keep_aside(self.folder, "earlier_best", self._best.path.read_bytes())
+        if (data := self._best.data()) is not None:
+            keep_aside(self.folder, "earlier_best", data)
             self._best.path.unlink()
 
     def take_over(self, program: Program) -> None:
@@ -294,18 +298,18 @@ class Journal:
         self._lifted = tuple(texts)
         self._write({"event": "lifted", "texts": list(texts)})
 
-    def recall_lift(self) -> Mapping[str, Any] | None:
+    def recall_lift(self) -> LiftChoice | None:
         return self._lifting
 
-    def record_lift(self, choice: Mapping[str, Any]) -> None:
-        """Keep what this reduction works on in place of the user's program, and the run that showed the fault. A lifted
-        script shows it already: it is the best so far, be it that the tool is stopped before the search begins."""
-        before, self._lifting = self._lifting, dict(choice)
-        self._write({"event": "lifting", **choice})
-        if choice.get("text") is not None:
-            self._save(choice["text"])
-        elif before is not None and before.get("text") is not None:  # it would not do
-            self._best.remove(before["text"])
+    def record_lift(self, choice: LiftChoice) -> None:
+        """Keep what this reduction works on. A lifted script shows the fault already: it is the best so far, be it that
+        the tool is stopped before the search begins."""
+        before, self._lifting = self._lifting, choice
+        self._write({"event": "lifting", **choice.to_json()})
+        if choice.text is not None:
+            self._save(choice.text)
+        elif before is not None and before.text is not None:  # it would not do
+            self._best.remove(before.text)
 
     def recall_perturbation(self) -> Mapping[str, Any] | None:
         return self._perturbed
@@ -332,7 +336,7 @@ class Journal:
                     self._save(program.text)  # in case the kill came between line and file
                 return
             # Another course (say, a newer version of the tool): best.py stays until something smaller is found.
-            self._floor = _size(self._replay[-1] if self._replay else expected)
+            self._floor = tuple((self._replay[-1] if self._replay else expected)["size"])
             self._replay.clear()
         at = round(self._before + self._clock() - self._began, 2)  # seconds of work, those before a kill too
         line = {"event": "accept", "key": program.key, "text": text, "size": list(size), "pass": by, "at": at}
@@ -394,7 +398,3 @@ class Journal:
 
 def _inode(file: os.stat_result) -> tuple[int, int]:
     return file.st_dev, file.st_ino
-
-
-def _size(line: Mapping[str, Any]) -> tuple[Any, ...]:
-    return tuple(line["size"])

@@ -8,17 +8,38 @@ import json
 import os
 import re
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from types import NoneType
 from typing import IO, Any
 
 from shrinkray_gpu.errors import UsageError
 from shrinkray_gpu.oracle.fault import Fault
 from shrinkray_gpu.oracle.verdict import Answer, Verdict
+from shrinkray_gpu.reduction.plain_file import open_plain
 
 _SEALED = re.compile(rb'(\{.*),"crc":"([0-9a-f]{8})"\}')
+_KINDS: Mapping[str, tuple[type, ...]] = {
+    "settings": (dict,),
+    "seed": (int,),
+    "width": (int,),
+    "ran": (dict,),
+    "question": (dict,),
+    "key": (str,),
+    "why": (str,),
+    "text": (str, NoneType),
+    "texts": (list,),
+    "size": (list,),
+    "at": (int, float),
+    "values": (dict,),
+    "variant": (dict,),
+    "told": (str,),
+}
+"""Of values that are taken as they stand, in whatever line."""
+UNFIT = (KeyError, TypeError, ValueError, AttributeError)
+"""What the taking of a line raises whose checksum is right, though no version of the tool wrote it that we know."""
 
 
 def locked_log(path: Path, *, elsewhere: str, busy: str, private: bool = True) -> IO[bytes]:
@@ -30,7 +51,8 @@ def locked_log(path: Path, *, elsewhere: str, busy: str, private: bool = True) -
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         rights = 0o600 if private else 0o666
-        log = open(os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, rights), "ab+", buffering=0)  # noqa: SIM115
+        flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW  # behind a link may be a file of the user's
+        log = open(open_plain(path, flags, rights), "ab+", buffering=0)  # noqa: SIM115
         if private:
             os.fchmod(log.fileno(), rights)  # of an earlier version
     except OSError as error:
@@ -90,12 +112,34 @@ def write_line(log: IO[bytes], line: Mapping[str, Any]) -> None:
 
 
 def unsealed(text: bytes) -> dict[str, Any] | None:
-    """What a line says, without its end of line; None where it is not as it was written."""
+    """What a line says, without its end of line; None where it is not as it was written, or as we write it."""
     found = _SEALED.fullmatch(text)
     if found is None or zlib.crc32(found[1]) != int(found[2], 16):
         return None
-    line: dict[str, Any] = json.loads(found[1] + b"}")
-    return line
+    try:
+        line: dict[str, Any] = json.loads(found[1] + b"}")
+    except (ValueError, RecursionError):
+        return None
+    return line if all(isinstance(line[name], _KINDS[name]) for name in _KINDS.keys() & line) else None
+
+
+def take_lines(lines: Iterable[Mapping[str, Any]], take: Callable[[Mapping[str, Any]], None]) -> int:
+    """Have each line taken. Returns how many could not be."""
+    damaged = 0
+    for line in lines:
+        try:
+            take(line)
+        except UNFIT:
+            damaged += 1
+    return damaged
+
+
+def all_are(values: Sequence[Any], *kinds: type) -> tuple[Any, ...]:
+    """The values. Raises TypeError where one is of no such kind."""
+    for each in values:
+        if not isinstance(each, kinds):
+            raise TypeError(f"{each!r} in a list of {kinds[0].__name__}")
+    return tuple(values)
 
 
 @dataclass(frozen=True)
@@ -106,7 +150,7 @@ class EarlierJournal:
     """Empty where the first line is damaged."""
     events: tuple[Mapping[str, Any], ...]
     damaged: int
-    """How many lines are not as they were written."""
+    """How many lines are not as they were written, or as we write them."""
     ended: bool
 
     @property

@@ -4,19 +4,15 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Mapping
-from dataclasses import asdict, replace
-from typing import Any
+from dataclasses import replace
 
 from shrinkray_gpu.calibration.missed import FURTHER
 from shrinkray_gpu.errors import if_it_helps
-from shrinkray_gpu.oracle import Fault
-from shrinkray_gpu.oracle.cause_check import LaunchCauses
 from shrinkray_gpu.oracle.needs import UNASKED
 from shrinkray_gpu.oracle.same import SameFaultOracle
 from shrinkray_gpu.reduction.journal import Journal
 from shrinkray_gpu.reduction.keep import kept_nodes
-from shrinkray_gpu.runner.run import Run
+from shrinkray_gpu.reduction.lift_choice import LiftChoice
 from shrinkray_gpu.start.capture_runs import Runs, plain
 from shrinkray_gpu.start.choice import StartSearch
 from shrinkray_gpu.start.given import Say, Start, UserProgram
@@ -92,37 +88,34 @@ def _keep(journal: Journal, start: Start) -> None:
         causes = start.oracle.causes if isinstance(start.oracle, SameFaultOracle) else None
         text = start.program.text if start.lifted else None
         journal.record_lift(
-            {
-                "told": start.told,
-                "text": text,
-                "alone": start.alone,
-                "history": start.history,
-                "bare": start.bare,
-                "merged": start.merged,
-                "kept": asdict(causes) if causes is not None and causes.kept else None,
-                "run": plain(start.reference).to_json(),
-                "fault": asdict(start.fault) if start.fault is not None else None,
-            }
+            LiftChoice(
+                plain(start.reference),
+                text,
+                start.told,
+                start.alone,
+                start.history,
+                start.bare,
+                start.merged,
+                causes if causes is not None and causes.kept else None,
+                start.fault,
+            )
         )
 
 
-def _recalled(given: UserProgram, known: Mapping[str, Any]) -> Start:
+def _recalled(given: UserProgram, known: LiftChoice) -> Start:
     """What a killed reduction chose, without a run."""
-    run = Run.from_json(known["run"])
-    oracle = (given.chosen or given.adopting(run)).calibrate(run)
-    fault = Fault(**known["fault"]) if known.get("fault") else None
-    start = Start(given.program, oracle, run, fault=fault, told=known["told"], seen=(run,))
-    if known["text"] is None:
+    oracle = (given.chosen or given.adopting(known.run)).calibrate(known.run)
+    start = Start(given.program, oracle, known.run, fault=known.fault, told=known.told, seen=(known.run,))
+    if known.text is None:
         return start
-    if isinstance(kept := known.get("kept"), Mapping) and isinstance(oracle, SameFaultOracle):
-        start = replace(start, oracle=oracle.keeping(LaunchCauses.from_json(kept)))
-    program = given.program.with_text(known["text"])
+    if known.kept is not None and isinstance(oracle, SameFaultOracle):
+        start = replace(start, oracle=oracle.keeping(known.kept))
     return replace(
         start,
-        program=program,
+        program=given.program.with_text(known.text),
         lifted=True,
-        alone=known["alone"],
-        history=known["history"],
-        bare=known.get("bare", False),
-        merged=known.get("merged", False),
+        alone=known.alone,
+        history=known.history,
+        bare=known.bare,
+        merged=known.merged,
     )

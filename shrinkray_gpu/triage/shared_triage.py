@@ -18,7 +18,8 @@ from shrinkray_gpu.cells.shard import Shard, digest
 from shrinkray_gpu.device import architectures
 from shrinkray_gpu.errors import UsageError
 from shrinkray_gpu.questions.bisect.answer_log import settings_with_digests
-from shrinkray_gpu.reduction.journal_lines import read_journal
+from shrinkray_gpu.reduction.journal_lines import read_journal, take_lines
+from shrinkray_gpu.reduction.plain_file import open_plain
 from shrinkray_gpu.triage.reductions import REDUCED
 from shrinkray_gpu.triage.reported import ReportedFailure
 from shrinkray_gpu.triage.reruns import Rerun
@@ -138,14 +139,14 @@ def merged(folders: Sequence[Path], say: Callable[[str], None]) -> MergedTriage:
 def _part(folder: Path) -> _ShardFolder:
     no_shard = f"{folder} is no shard of a triage: name what shrink triage --shard wrote, its --output"
     try:
-        earlier = read_journal(io.BytesIO((folder / FILE).read_bytes()))
+        with open(folder / FILE, "rb", opener=open_plain) as file:
+            earlier = read_journal(io.BytesIO(file.read()))
     except OSError as error:
         raise UsageError(f"{no_shard} ({error.strerror})") from error
     if earlier is None or earlier.header.get("triage") != FORMAT or "shard" not in earlier.header["settings"]:
         raise UsageError(no_shard)
     found = TriageFindings()
-    for line in earlier.events:
-        found.take(line)
+    take_lines(earlier.events, found.take)
     return _ShardFolder(folder, earlier.header["settings"], earlier.header["ran"], found)
 
 

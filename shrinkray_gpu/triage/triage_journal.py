@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from shrinkray_gpu.errors import UsageError
-from shrinkray_gpu.reduction.journal_lines import locked_log, read_journal, write_line
+from shrinkray_gpu.reduction.journal_lines import locked_log, read_journal, take_lines, write_line
 from shrinkray_gpu.triage.reported import ReportedFailure
 from shrinkray_gpu.triage.reruns import Rerun
 
@@ -101,8 +101,7 @@ class TriageJournal(TriageFindings):
                 "--output, or add --restart to begin anew"
             )
         else:
-            for line in earlier.events:
-                self.take(line)
+            take_lines(earlier.events, self.take)
 
     def close(self) -> None:
         self._log.close()

@@ -14,8 +14,10 @@ from shrinkray_gpu.job.search_run import within
 from shrinkray_gpu.passes.layout.layout import layout
 from shrinkray_gpu.reduction.extent import Extent
 from shrinkray_gpu.reduction.journal import Journal
+from shrinkray_gpu.reduction.lift_choice import LiftChoice
 from shrinkray_gpu.reduction.outcome import Reduction
 from shrinkray_gpu.reduction.program import Program
+from shrinkray_gpu.runner.run import Run
 
 GIVEN = Program.from_text("a = f(1)\nb = g(a)\n")
 MARKED = GIVEN.with_text("a = f(1)  # shrink: keep\npassed = a\nb = g(passed)\n")
@@ -57,7 +59,7 @@ def test_a_crowded_program_counts_as_laid_out() -> None:
 
 def test_neither_is_best_py(tmp_path: Path) -> None:
     with Journal.open(tmp_path, original=GIVEN, seed=0, width=1, settings={}) as journal:
-        journal.record_lift({"text": MARKED.text})
+        journal.record_lift(LiftChoice(Run("cold", 1), MARKED.text))
         journal.begin_with(MARKED, size=MARKED.size, most=GIVEN.extent)
         journal.best(TALL, size=TALL.size, by="statements")
         journal.flush()

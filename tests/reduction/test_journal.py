@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 import json
+import os
 import resource
+import zlib
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from shrinkray_gpu.attachment import course
 from shrinkray_gpu.errors import UsageError
 from shrinkray_gpu.oracle.fault import Fault
 from shrinkray_gpu.oracle.verdict import Answer, Verdict
 from shrinkray_gpu.reduction.journal import Journal
 from shrinkray_gpu.reduction.journal_lines import sealed
+from shrinkray_gpu.reduction.lift_choice import LiftChoice
 from shrinkray_gpu.reduction.program import Program
+from shrinkray_gpu.runner.run import Run
 
 FAULTS, PASSES, UNKNOWN = Verdict(Answer.FAULTS, "716"), Verdict(Answer.PASSES, "ran"), Verdict(Answer.UNKNOWN, "sick")
 ORIGINAL = Program.from_text("a = 1\nb = 2\nc = 3\n", "failing.py")
@@ -25,6 +31,10 @@ SMALLEST = Program.from_text("a = 1\n", "failing.py")
 def begin(folder: Path, **changed: Any) -> Journal:
     options: dict[str, Any] = {"original": ORIGINAL, "seed": 0, "width": 8, "settings": {"oracle": ["misaligned"]}}
     return Journal.open(folder, **{**options, **changed})
+
+
+def lifted(text: str | None) -> LiftChoice:
+    return LiftChoice(Run("cold", 1), text)
 
 
 def accept(journal: Journal, program: Program, **options: Any) -> None:
@@ -260,19 +270,19 @@ def test_before_the_search_there_is_nothing_to_lose(tmp_path: Path) -> None:
 
 def test_a_lifted_script_is_the_best_at_once_and_no_edit(tmp_path: Path) -> None:
     with begin(tmp_path) as journal:
-        journal.record_lift({"text": SMALLER.text})
+        journal.record_lift(lifted(SMALLER.text))
         journal.record_verdict("k", FAULTS)
     with begin(tmp_path, resume=True) as journal:
         assert journal.best_path.read_text() == SMALLER.text
         assert journal.hand_edit(ORIGINAL) is None
-        journal.record_lift({"text": None})
+        journal.record_lift(lifted(None))
         assert not journal.best_path.exists(), "not lifted, after all"
 
 
 def test_what_a_person_made_of_a_lifted_script_is_noticed(tmp_path: Path) -> None:
     """Also where the tool was stopped before anything else was accepted: then the lifted script is all that it has."""
     with begin(tmp_path) as journal:
-        journal.record_lift({"text": SMALLER.text})
+        journal.record_lift(lifted(SMALLER.text))
         journal.begin_with(SMALLER, size=SMALLER.size)
         journal.flush()
         journal.best_path.write_text(SMALLEST.text)
@@ -394,6 +404,132 @@ def test_a_flipped_byte_is_noticed_though_the_line_still_reads_well(tmp_path: Pa
         assert journal.damaged == 1
 
 
+JUDGED = {"event": "judged", "key": "k3", "answer": "faults", "why": "716"}
+ACCEPTED = {"event": "accept", "key": "k3", "text": "0", "size": [0, 1, 0, 0], "pass": "statements", "at": 1.0}
+LIFTED = {"event": "lifting", **lifted(None).to_json()}
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        {**JUDGED, "answer": "perhaps"},
+        {**JUDGED, "answer": ["faults"]},
+        {**JUDGED, "key": [1]},
+        {**JUDGED, "why": 5},
+        {**JUDGED, "other": [1]},
+        {"event": "judged", "key": "k3"},
+        {"event": "confirmed", "key": {}, "answer": "faults"},
+        {"event": "watched", "key": "k3", "values": {"x": "1"}},
+        {"event": "watched", "key": "k3", "values": ["1"]},
+        {"event": "start"},
+        {"event": "start", "key": "k3", "text": 5},
+        {"event": "lifted", "texts": 5},
+        {"event": "lifted", "texts": [5]},
+        {"event": "perturbed", "variant": 5},
+        {**ACCEPTED, "size": "large"},
+        {**ACCEPTED, "size": ["large"]},
+        {**ACCEPTED, "at": "noon"},
+        {**ACCEPTED, "text": None},
+        {"event": "accept", "key": "k3", "text": "0"},
+        {"event": "lifting"},
+        {**LIFTED, "text": 5},
+        {**LIFTED, "run": []},
+        {**LIFTED, "run": {**Run("cold", 1).to_json(), "added later": 1}},
+        {**LIFTED, "run": {**Run("cold", 1).to_json(), "launches": [{"added later": 1}]}},
+        {**LIFTED, "fault": {"phase": "python"}},
+        {**LIFTED, "kept": {"causes": 1}},
+    ],
+    ids=json.dumps,
+)
+def test_a_line_that_cannot_be_taken_costs_only_itself_though_its_checksum_is_right(
+    tmp_path: Path, line: dict[str, Any]
+) -> None:
+    with begin(tmp_path) as journal:
+        journal.record_verdict("k1", FAULTS)
+        accept(journal, SMALLER)
+        journal.record_verdict("k2", PASSES)
+    path = tmp_path / "journal.jsonl"
+    *before, last = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(b"".join([*before, sealed(line), last]))
+    with begin(tmp_path, resume=True) as journal:
+        assert (journal.damaged, journal.recall("k1"), journal.recall("k2")) == (1, FAULTS, PASSES)
+        assert journal.recall("k3") is None and journal.recall_lift() is None
+        assert journal.hand_edit(ORIGINAL) is None, "best.py is ours"
+        accept(journal, SMALLER)
+    assert (tmp_path / "best.py").read_text() == SMALLER.text
+
+
+def test_numbers_and_nests_that_no_parser_takes_are_damage(tmp_path: Path) -> None:
+    begin(tmp_path).close()
+    with open(tmp_path / "journal.jsonl", "ab") as file:
+        for value in (b"9" * 10_000, b"[" * 100_000 + b"]" * 100_000):
+            body = b'{"event":"x","a":' + value
+            file.write(b'%s,"crc":"%08x"}\n' % (body, zlib.crc32(body)))
+    with begin(tmp_path, resume=True) as journal:
+        assert journal.damaged == 2
+
+
+@pytest.mark.parametrize("changed", [{"settings": []}, {"settings": None}, {"seed": "x"}, {"width": 8.5}], ids=str)
+def test_a_first_line_of_another_shape_is_damaged(tmp_path: Path, changed: dict[str, Any]) -> None:
+    with begin(tmp_path) as journal:
+        accept(journal, SMALLER)
+    path = tmp_path / "journal.jsonl"
+    header, accepted = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(rewritten({**json.loads(header), **changed}) + accepted)
+    with pytest.raises(UsageError, match=r"first line of its journal.*is damaged.*best.py.*--restart"):
+        begin(tmp_path, resume=True)
+    assert (tmp_path / "best.py").read_text() == SMALLER.text
+
+
+def link_to(target: str) -> Callable[[Path], None]:
+    def put(path: Path) -> None:
+        path.symlink_to(target)
+
+    return put
+
+
+@pytest.mark.parametrize("how", ["resume", "restart", ""])
+@pytest.mark.parametrize(
+    "put", [os.mkfifo, os.mkdir, link_to("/dev/zero"), link_to("best.py")], ids=["pipe", "folder", "device", "circle"]
+)
+def test_a_best_that_is_no_plain_file_is_refused_at_once(tmp_path: Path, put: Callable[[Path], None], how: str) -> None:
+    with begin(tmp_path) as journal:
+        accept(journal, SMALLER)
+        journal.best_path.unlink()
+        if not how:
+            journal.end()
+        put(journal.best_path)
+    before = (tmp_path / "journal.jsonl").read_bytes()
+    with pytest.raises(UsageError, match=r"cannot read .*best.py: .*\. Move it away, or choose another") as refused:
+        begin(tmp_path, **({how: True} if how else {}))
+    assert "\n" not in str(refused.value) and (tmp_path / "journal.jsonl").read_bytes() == before
+
+
+@pytest.mark.parametrize("how", ["resume", "restart", ""])
+@pytest.mark.parametrize(
+    ("put", "why"),
+    [
+        (os.mkfifo, "it is no plain file"),
+        (os.mkdir, "Is a directory"),
+        (link_to("/dev/full"), "it is a link"),
+        (link_to("/dev/null"), "it is a link"),
+        (link_to("notes.txt"), "it is a link"),
+        (link_to("nothing"), "it is a link"),
+    ],
+    ids=["pipe", "folder", "full", "null", "a file of the user's", "nothing"],
+)
+def test_a_journal_that_is_no_plain_file_is_refused_at_once(
+    tmp_path: Path, put: Callable[[Path], None], why: str, how: str
+) -> None:
+    (tmp_path / "notes.txt").write_text("precious\n")
+    put(tmp_path / "journal.jsonl")
+    with pytest.raises(UsageError, match=rf"cannot write .*journal.jsonl: {why}\. Choose another") as refused:
+        begin(tmp_path, **({how: True} if how else {}))
+    assert "\n" not in str(refused.value) and (tmp_path / "notes.txt").read_text() == "precious\n"
+    assert not (tmp_path / "nothing").exists()
+    assert course.read(tmp_path / "journal.jsonl") == ()
+
+
 @pytest.mark.parametrize("at", [0, 40, 130])
 def test_a_spoilt_first_line_is_told_and_loses_nothing(tmp_path: Path, at: int) -> None:
     with begin(tmp_path) as journal:
@@ -431,13 +567,13 @@ def test_a_journal_without_checksums_is_refused_and_loses_nothing(tmp_path: Path
 @pytest.mark.parametrize("left", [0, 1, 2], ids=["no journal", "its header", "the lifted script"])
 def test_a_best_ahead_of_its_journal_is_looked_at_before_anything_is_written_over_it(tmp_path: Path, left: int) -> None:
     with begin(tmp_path) as journal:
-        journal.record_lift({"text": SMALLER.text})
+        journal.record_lift(lifted(SMALLER.text))
         accept(journal, SMALLEST)
     path = tmp_path / "journal.jsonl"
     path.write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[:left]))
     with begin(tmp_path, resume=True) as journal:
         if left < 2:
-            journal.record_lift({"text": SMALLER.text})
+            journal.record_lift(lifted(SMALLER.text))
         journal.begin_with(SMALLER, size=SMALLER.size)
         journal.flush()
         assert journal.best_path.read_text() == SMALLEST.text
@@ -538,6 +674,7 @@ def test_what_keeps_best_from_the_disk_is_raised_at_the_next_step(tmp_path: Path
         with pytest.raises(IsADirectoryError):
             journal.best(SMALLEST, size=SMALLEST.size, by="a pass")
         journal.best(SMALLEST, size=SMALLEST.size, by="a pass")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["best.py", "journal.jsonl"]
 
 
 def test_best_is_normalised_like_any_program(tmp_path: Path) -> None:

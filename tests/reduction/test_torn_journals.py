@@ -15,7 +15,7 @@ from shrinkray_gpu.errors import UsageError
 from shrinkray_gpu.reduction.journal import Journal
 from shrinkray_gpu.reduction.program import Program
 from tests.damage import damaged
-from tests.reduction.test_journal import FAULTS, ORIGINAL, PASSES, SMALLER, SMALLEST, UNKNOWN, begin
+from tests.reduction.test_journal import FAULTS, ORIGINAL, PASSES, SMALLER, SMALLEST, UNKNOWN, begin, lifted
 
 LARGER = Program.from_text("a = 1\nb = 2\nd = 4\n", "failing.py")
 STRANGE = "z = 0\n"
@@ -27,7 +27,7 @@ OLDER = (ORIGINAL.text, SMALLER.text)
 def course_of(journal: Journal, *, faults: bool) -> None:
     """A reduction as the engine does it, resumed or not. `faults`: whether a best.py that is not ours does."""
     if journal.recall_lift() is None:
-        journal.record_lift({"text": LARGER.text})
+        journal.record_lift(lifted(LARGER.text))
     journal.recall_perturbation()
     journal.begin_with(LARGER, size=LARGER.size)
     start = journal.start(ORIGINAL)

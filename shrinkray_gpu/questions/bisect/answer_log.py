@@ -18,7 +18,7 @@ from shrinkray_gpu.errors import UsageError
 from shrinkray_gpu.evidence.secrets_found import SECRET, SHOWN, without_secret_words, without_secrets
 from shrinkray_gpu.oracle import Answer, Fault
 from shrinkray_gpu.questions.bisect.release_runs import ReleaseAnswer
-from shrinkray_gpu.reduction.journal_lines import locked_log, unsealed, whole_lines, write_line
+from shrinkray_gpu.reduction.journal_lines import locked_log, take_lines, unsealed, whole_lines, write_line
 
 FILE = "journal.jsonl"
 _USER_OF_URL = re.compile(r"(?<=://)[^\s/@]+(?=@)")
@@ -91,8 +91,10 @@ def _read(path: Path, question: Mapping[str, Any], log: IO[bytes]) -> AnswerLog:
         raise UsageError(
             f"{path} is of another question ({', '.join(other)} changed): --restart forgets it and begins anew"
         )
+    earlier: list[tuple[str, ReleaseAnswer]] = []
     told = [line for line in lines[1:] if line is not None]
-    return AnswerLog(path, begun, tuple((line["release"], _answer(line)) for line in told), log)
+    take_lines(told, lambda line: earlier.append((line["release"], _answer(line))))
+    return AnswerLog(path, begun, tuple(earlier), log)
 
 
 def _answer(line: Mapping[str, Any]) -> ReleaseAnswer:
