@@ -60,6 +60,7 @@ class Origin:
     beyond: FrozenSet[str] = frozenset()
     guards: int = 0
     bounds: int = 0
+    indices: FrozenSet[str] = frozenset()
     source: str = ""
     parameters: FrozenSet[str] = frozenset()
     varying: int = 0
@@ -125,6 +126,7 @@ class _Search:
         }
         values = [step.value(self.lane) for step in unique(given) if step.kind == kinds.LOADED]
         found = Origin(kind, role=TERM, inputs=inputs, op=self.note.op, fewer=fewer, by_one=by_one, beyond=beyond)
+        found = replace(found, indices=frozenset(step.index for step in self.trace.leaves() if step.index))
         operands = tuple(v[0] for v in values if v)
         return replace(found, parameters=behind, varying=len(loaded), operands=operands, passed=passed, sized=sized)
 

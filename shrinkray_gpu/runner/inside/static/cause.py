@@ -114,6 +114,9 @@ class Cause:
     bounds: int = 0
     """How many of the kernel's arguments its mask hangs on; of an assertion or a divisor, those that it hangs on, and
     loaded values."""
+    indices: Tuple[str, ...] = ()
+    """Of a missing mask, and of one that lets it through: the numbers of program instances, lanes and trips in the
+    address and in the mask, by axis: `program y`; of lanes counted from the right, `range 1`."""
     varying: int = 0
     """Of an assertion or a divisor: how many loaded values it hangs on that are others for another program or lane. Of
     a mask that is missing or wrong: how many loaded values the access hangs on, through whatever memory and loops."""
