@@ -16,6 +16,7 @@ from typing import Any
 from shrinkray_gpu.runner.inside.static.cause import (
     ARGUMENT,
     ASSERTION,
+    BASE,
     CONSTANT,
     DESCRIPTOR,
     ELEMENT,
@@ -37,7 +38,7 @@ from shrinkray_gpu.runner.inside.static.cause import (
 )
 from shrinkray_gpu.runner.run import Launch, Run
 
-GIVEN = frozenset({STRIDE, SWAPPED, EXTENT, OFFSET, DESCRIPTOR})
+GIVEN = frozenset({STRIDE, SWAPPED, EXTENT, OFFSET, DESCRIPTOR, BASE})
 """Kinds that lie in a value which the host passes: from an argument it may not become a literal of the kernel."""
 HELD = frozenset({MEMORY, EMPTY, UNWRITTEN})
 """Kinds that lie in what a tensor holds."""
