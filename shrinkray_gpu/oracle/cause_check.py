@@ -254,7 +254,7 @@ def _drift_where_kept(mine: Cause, theirs: Cause) -> str:
     if mine.kind in (NO_MASK, WRONG_MASK) and theirs.varying < mine.varying:
         return f"the {mine.access} hangs on fewer loaded values"
     if lost := sorted(set(mine.indices) - set(theirs.indices)):
-        return f"the {mine.access} hangs on no {lost[0]} any more"
+        return f"the {mine.access} has lost its {lost[0]}"
     if len(theirs.passed) < len(mine.passed):
         return "what is passed is the tensor's own now"
     if mine.reach and (theirs.reach < mine.reach if mine.below else theirs.reach > mine.reach):

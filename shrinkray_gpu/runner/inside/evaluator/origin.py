@@ -126,9 +126,17 @@ class _Search:
         }
         values = [step.value(self.lane) for step in unique(given) if step.kind == kinds.LOADED]
         found = Origin(kind, role=TERM, inputs=inputs, op=self.note.op, fewer=fewer, by_one=by_one, beyond=beyond)
-        found = replace(found, indices=frozenset(step.index for step in self.trace.leaves() if step.index))
+        found = replace(found, indices=frozenset(self._indices()))
         operands = tuple(v[0] for v in values if v)
         return replace(found, parameters=behind, varying=len(loaded), operands=operands, passed=passed, sized=sized)
+
+    def _indices(self) -> Iterator[str]:
+        """See `Cause.indices`."""
+        for step in unique(self.trace.leaves()):
+            if step.index and step.role != BOUND:
+                yield ("%s in dimension %s" % (step.index, self.what_if.dimension(step))).rstrip()
+            elif step.index:
+                yield "%s in the mask" % step.index
 
     def _leaving(self) -> Dict[int, Set[Step]]:
         """The indices that leave a dimension of the tensor; where none does by itself, with what is added to them."""

@@ -1,7 +1,9 @@
-"""An index that an access hangs on may not vanish where the host may have made the mistake: the same byte can be
-reached without it, and then no fix of the host's helps."""
+"""An index that an access hangs on may neither vanish nor run along another dimension where the host may have made the
+mistake: the same byte can be reached without it, and then no fix of the host's helps."""
 
 from __future__ import annotations
+
+import pytest
 
 from shrinkray_gpu.oracle.cause_check import LaunchCauses
 from shrinkray_gpu.runner.inside.static.cause import WRONG_MASK
@@ -27,7 +29,6 @@ x = torch.zeros(6 + 2 * margin, width + 2 * margin, device="cuda")
 y = torch.zeros(6, width, device="cuda")
 smooth[(6, 1)](x, y, width, x.stride(0), margin, REACH=2, BLOCK=32)
 """
-WITHOUT_LINE = "at = margin + column"
 FIXED = ("margin = 30, 1", "margin = 30, 2")
 WANTS = frozenset({"static:bounds"})
 
@@ -40,14 +41,15 @@ def causes(play: Play, text: str) -> LaunchCauses | None:
     return LaunchCauses.from_json(data)
 
 
-def test_an_access_at_the_same_byte_that_has_lost_its_line_is_another(play: Play) -> None:
+@pytest.mark.parametrize("instead", ["at = margin + column", "at = line + margin + column"])
+def test_an_access_at_the_same_byte_that_has_lost_its_line_is_another(play: Play, instead: str) -> None:
     mine = causes(play, PROGRAM)
     assert mine is not None and mine.causes[0].kind == WRONG_MASK
-    assert mine.causes[0].indices == ("program x", "range 1")
-    text = PROGRAM.replace("at = (line + margin) * pitch + margin + column", WITHOUT_LINE)
+    assert mine.causes[0].indices == ("program x in dimension 0", "range 1 in dimension 1", "range 1 in the mask")
+    text = PROGRAM.replace("at = (line + margin) * pitch + margin + column", instead)
     text = text.replace("REACH * pitch", "pitch")
     theirs = causes(play, text)
     assert theirs is not None and theirs.causes[0].reach == mine.causes[0].reach
     run = Run("virtual", 1, virtual=True, launches=(Launch("smooth", "", (6, 1), causes=theirs.causes, unfollowed=""),))
-    assert mine.difference(run) == "the load hangs on no program x any more"
+    assert mine.difference(run) == "the load has lost its program x in dimension 0"
     assert causes(play, PROGRAM.replace(*FIXED)) is None and causes(play, text.replace(*FIXED)) is not None
