@@ -133,10 +133,12 @@ class _Search:
     def _indices(self) -> Iterator[str]:
         """See `Cause.indices`."""
         for step in unique(self.trace.leaves()):
-            if step.index and step.role != BOUND:
-                yield ("%s in dimension %s" % (step.index, self.what_if.dimension(step))).rstrip()
-            elif step.index:
-                yield "%s in the mask" % step.index
+            given = step.kind == kinds.ARGUMENT and step.role == TERM and step.scalar is not None
+            index = step.kind if given else step.index
+            if index and step.role != BOUND:
+                yield ("%s in dimension %s" % (index, self.what_if.dimension(step))).rstrip()
+            elif index:
+                yield "%s in the mask" % index
 
     def _leaving(self) -> Dict[int, Set[Step]]:
         """The indices that leave a dimension of the tensor; where none does by itself, with what is added to them."""

@@ -41,15 +41,23 @@ def causes(play: Play, text: str) -> LaunchCauses | None:
     return LaunchCauses.from_json(data)
 
 
-@pytest.mark.parametrize("instead", ["at = margin + column", "at = line + margin + column"])
-def test_an_access_at_the_same_byte_that_has_lost_its_line_is_another(play: Play, instead: str) -> None:
+@pytest.mark.parametrize(
+    ("instead", "lost"),
+    [
+        ("at = margin + column", "argument in dimension 0"),
+        ("at = line + margin + column", "argument in dimension 0"),
+        ("at = line * pitch + margin + column", "argument in dimension 0"),
+    ],
+)
+def test_an_access_at_the_same_byte_that_has_lost_its_line_is_another(play: Play, instead: str, lost: str) -> None:
     mine = causes(play, PROGRAM)
     assert mine is not None and mine.causes[0].kind == WRONG_MASK
-    assert mine.causes[0].indices == ("program x in dimension 0", "range 1 in dimension 1", "range 1 in the mask")
+    own = ["argument in dimension 0", "program x in dimension 0", "range 1 in dimension 1", "range 1 in the mask"]
+    assert list(mine.causes[0].indices) == own
     text = PROGRAM.replace("at = (line + margin) * pitch + margin + column", instead)
     text = text.replace("REACH * pitch", "pitch")
     theirs = causes(play, text)
     assert theirs is not None and theirs.causes[0].reach == mine.causes[0].reach
     run = Run("virtual", 1, virtual=True, launches=(Launch("smooth", "", (6, 1), causes=theirs.causes, unfollowed=""),))
-    assert mine.difference(run) == "the load has lost its program x in dimension 0"
+    assert mine.difference(run) == f"the load has lost its {lost}"
     assert causes(play, PROGRAM.replace(*FIXED)) is None and causes(play, text.replace(*FIXED)) is not None
