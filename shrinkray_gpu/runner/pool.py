@@ -19,6 +19,7 @@ from typing import Any
 from shrinkray_gpu.device import coredump, gpus
 from shrinkray_gpu.errors import UsageError
 from shrinkray_gpu.runner import sanitizer, twins
+from shrinkray_gpu.runner.driverless import driverless
 from shrinkray_gpu.runner.gpu_groups import GpuGroups
 from shrinkray_gpu.runner.host_memory import SHORT
 from shrinkray_gpu.runner.inside.compare.comparison import AGAINST, KNOB
@@ -380,18 +381,10 @@ class Pool:
         if self.setup.arch:
             chosen = {"CUDA_VISIBLE_DEVICES": ""}  # the virtual GPU stays clear of a real one
             if gpus.driver():
-                chosen |= self._driverless({**self.setup.environment, **dict(settings), **way.environment})
+                environment = {**self.setup.environment, **dict(settings), **way.environment}
+                chosen |= driverless(self.setup.scratch, environment)
         if way.python or not HARMLESS.issuperset(way.environment):
             other = hashlib.sha256(way.name.encode()).hexdigest()[:12]
             chosen["TRITON_CACHE_DIR"] = os.path.join(self.setup.scratch, f"kernels-{other}")
         # From the start, since tempfile remembers its folder: the parent's warm-up would fix it at /tmp.
         return {**self.setup.environment, "TMPDIR": self.setup.scratch, **dict(settings), **way.environment, **chosen}
-
-    def _driverless(self, environment: Mapping[str, str]) -> dict[str, str]:
-        """So that no driver is found. NVRTC starts it (CUDA 13.0), and in a child of a process that had started it and
-        seen no group it died of SIGSEGV on an H100, or waited until its time was over."""
-        folder = os.path.join(self.setup.scratch, "driverless")
-        os.makedirs(folder, exist_ok=True)
-        open(os.path.join(folder, "libcuda.so.1"), "a").close()  # "file too short", and nothing is looked for further
-        path = [folder, environment.get("LD_LIBRARY_PATH", "")]
-        return {"LD_LIBRARY_PATH": os.pathsep.join(filter(None, path))}
