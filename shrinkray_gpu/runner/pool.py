@@ -30,6 +30,7 @@ from shrinkray_gpu.runner.request import Request, RunSettings
 from shrinkray_gpu.runner.run import Run
 from shrinkray_gpu.runner.shared_gpu import unshared
 from shrinkray_gpu.runner.stock import LaneRecord, LaneTerms, Stock, Stocks
+from shrinkray_gpu.runner.terms import Terms
 
 COLD = 60.0
 """Seconds more for a cold process than for a lane: it imports what the lane has."""
@@ -82,23 +83,6 @@ class Script:
         wants = tuple(dict.fromkeys((*self.wants, *wants)))
         settings = RunSettings(asserts=self.asserts, wants=wants, knobs=way.knobs, tell=self.tell, **observed)
         return settings if CODE.isdisjoint(wants) else replace(settings, machine_code=True)
-
-
-@dataclass(frozen=True)
-class Terms:
-    """On what terms a pool runs candidates."""
-
-    mode: str
-    """Names the runs: `fork`, `virtual`; or `cold`, which starts a process for each."""
-    jobs: int
-    """Runs at a time; the others wait."""
-    seconds: float
-    extra: float = COLD
-    """Seconds more for a run whose process imports what a lane has imported already."""
-    reuse: bool = False
-    """Whether a lane takes another candidate after one that left it clean."""
-    narrow: bool = False
-    """Whether lanes' contexts have one hardware queue each, see NARROW; what the user or the script sets stays."""
 
 
 class Pool:
