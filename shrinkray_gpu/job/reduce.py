@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from shrinkray_gpu.attachment.header import Header
+from shrinkray_gpu.cells.cell import CellEngine
 from shrinkray_gpu.errors import NotReproduced, UsageError
 from shrinkray_gpu.events import Checked, Finished, Hear, Phase, Verified, one_at_a_time, saying
 from shrinkray_gpu.evidence.other_faults import OtherFaults
@@ -38,6 +39,7 @@ from shrinkray_gpu.job.ready import prepare, user_program
 from shrinkray_gpu.job.reduction_events import heard_by, started, tell_ready
 from shrinkray_gpu.job.search_run import search
 from shrinkray_gpu.job.second_result import write_second_result
+from shrinkray_gpu.job.try_cells import cluster_of, hosts_of
 from shrinkray_gpu.job.whose import Whose, whose
 from shrinkray_gpu.judging.tiered_test import TieredTest
 from shrinkray_gpu.options import Options, Say, display_name
@@ -84,15 +86,21 @@ def reduce(
     """
     path, options, hear = Path(path), options_of(options or Options(), named), one_at_a_time(on_event)
     output, folder = places(path, options)
-    with _nothing_of_a_refusal(folder), folder_gone.folder_watch(output) as opened:
+    told = saying(say, hear)
+    with (
+        cluster_of(options, told) as (cluster, options),
+        _nothing_of_a_refusal(folder),
+        folder_gone.folder_watch(output) as opened,
+    ):
         return _reduced(
             path,
             options,
-            saying(say, hear),
+            told,
             progress or (lambda event, test: None),
             stop or (lambda: False),
             opened,
             hear,
+            cluster,
         )
 
 
@@ -104,6 +112,7 @@ def _reduced(
     stop: Callable[[], bool],
     opened: Callable[[Journal], None],
     hear: Hear,
+    cluster: CellEngine | None,
 ) -> Result:
     first = time.monotonic()
     options = where_it_runs(path, options, say)
@@ -119,6 +128,8 @@ def _reduced(
     check_controls(named, chosen, options)
     _say_doubt(chosen, say)
     given = user_program(path, program, options, chosen, building(program, setup_of(path, folder, options)), say)
+    hosts = None if cluster is None else hosts_of(cluster, folder, given.script, given.setup, options.accelerator)
+    given = replace(given, limits=replace(given.limits, hosts=hosts))
     hear(started(path, options, program, (output, folder)))
     width = max(6, min(32, 3 * given.limits.jobs))
     with Journal.open(
@@ -153,6 +164,8 @@ def _reduced(
             progress = heard_by(progress, hear, folder / "best.py")
             reduction = search(ready, program, options, journal, finds, say=say, progress=progress, stop=stop)
             searched = time.monotonic()
+            if hosts is not None:
+                say(f"runs on the cluster: {hosts}")
             hear(Phase("verify"))
             end = conclude(ready, reduction, program, output, options, say)
             hear(Verified(str(output), end.final.verified, end.final.runs, end.final.stands))

@@ -14,7 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from shrinkray_gpu.device import coredump, gpus
 from shrinkray_gpu.errors import UsageError
@@ -85,6 +85,12 @@ class Script:
         return settings if CODE.isdisjoint(wants) else replace(settings, machine_code=True)
 
 
+class OtherHosts(Protocol):
+    """Machines that run candidates in place of this one, each as its own pool would."""
+
+    def run(self, pool: Pool, request: Request, settings: RunSettings, fresh: bool) -> Run: ...
+
+
 class Pool:
     """Lanes for candidates of one script. Thread-safe: as many calls of `run` go on at a time as its terms allow.
 
@@ -102,12 +108,15 @@ class Pool:
         seconds: float,
         groups: GpuGroups | None = None,
         extra: float = COLD,
+        hosts: OtherHosts | None = None,
     ) -> None:
         self.script = script
         self.setup = twins.with_hash_seed(setup) if script.twins else setup
         self.terms = Terms(mode, jobs, seconds, extra, reuse=setup.reuse, narrow=setup.warm)
         self.groups = groups or GpuGroups()
         """Of GPUs: each has lanes of its own."""
+        self.hosts = hosts
+        """What runs plain candidates. What leaves files beside its answer, and each knob, has its run here."""
         self._record = LaneRecord()
         self._workers = Stocks(WORKERS * len(self.groups))
         self._others = Stocks(OTHERS * len(self.groups))
@@ -189,6 +198,15 @@ class Pool:
             return self._with_other(run, way, lambda other: self._run(request, bare, fresh, other), settled)
 
     def _run(self, request: Request, settings: RunSettings, fresh: bool, way: KnobSetting) -> Run:
+        if self.hosts is None or way != PLAIN or settings.capture or settings.observe or settings.against:
+            return self.run_here(request, settings, fresh, way)
+        run = self.hosts.run(self, request, settings, fresh)
+        self._record.peak = max(self._record.peak, run.peak)
+        self._record.fence = run.fence if run.pid else self._record.fence
+        return run
+
+    def run_here(self, request: Request, settings: RunSettings, fresh: bool, way: KnobSetting = PLAIN) -> Run:
+        """One run on this machine."""
         return self._on_a_gpu(partial(self._run_there, request, settings, fresh, way))
 
     def _on_a_gpu(self, make: Callable[[str], Run]) -> Run:
@@ -336,7 +354,8 @@ class Pool:
         )
 
     def _plain(self, head: Preamble, group: str) -> Stock:
-        return Stock(Worker.start(self._setup(head, group, PLAIN)), self.jobs // len(self.groups) + 1)
+        most = SPARES if self.hosts is not None else self.jobs // len(self.groups) + 1
+        return Stock(Worker.start(self._setup(head, group, PLAIN)), most)
 
     def _other(self, head: Preamble, group: str, way: KnobSetting) -> Stock:
         setup = self._setup(head, group, way)
