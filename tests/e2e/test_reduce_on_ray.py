@@ -138,6 +138,7 @@ def test_ctrl_c_ends_in_seconds_and_goes_on(cluster: Any, tmp_path: Path) -> Non
         ("failing.py", "--ray 127.0.0.1:1", "--ray 127.0.0.1:1: nobody answers there"),
         ("failing.py", "--accelerator H100", "--accelerator chooses among the machines of --ray"),
         ("failing.py", "--ray auto --sandbox bwrap", "--sandbox is for this machine: leave out --ray"),
+        ("failing.py", "--ray auto --check", "--check runs FILE on this machine: leave out --ray"),
         ("a.cu", "--ray auto", "--ray is for programs in Python"),
         ("a.ttir", "--ray auto", "--ray is for programs"),
     ],
