@@ -224,7 +224,8 @@ def reduce_command(
             click.echo(f"{one.name:16} {one.why}")
         return
     if file is None and module is None:
-        fail("which file? Usage: shrink FILE [options] [ARGS...], or shrink [options] -m MODULE ARGS...", 2)
+        own = "shrink check" if given["only_check"] else "shrink"
+        fail(f"which file? Usage: {own} FILE [options] [ARGS...], or {own} [options] -m MODULE ARGS...", 2)
     engines.check_words(given)
     sandbox.enter(given["sandbox"], words, _sandbox_places(file, given))
     quiet = given["quiet"] or given["as_json"]

@@ -89,16 +89,21 @@ def reduce(
     told = saying(say, hear)
     with (
         cluster_of(options, told) as (cluster, options),
-        _nothing_of_a_refusal(folder),
+        _nothing_of_a_refusal(folder) as held,
         folder_gone.folder_watch(output) as opened,
     ):
+
+        def begun(journal: Journal) -> None:
+            held.append(journal)
+            opened(journal)
+
         return _reduced(
             path,
             options,
             told,
             progress or (lambda event, test: None),
             stop or (lambda: False),
-            opened,
+            begun,
             hear,
             cluster,
         )
@@ -218,19 +223,18 @@ def _reduced(
 
 
 @contextmanager
-def _nothing_of_a_refusal(folder: Path) -> Iterator[None]:
-    """A program that does not show the fault leaves no folder, unless one was there before; bad input leaves none that
-    is empty."""
+def _nothing_of_a_refusal(folder: Path) -> Iterator[list[Journal]]:
+    """A program that does not show the fault leaves no folder, nor does bad input without a best so far, unless one was
+    there before. The body tells of the journal that it opened: until then the folder may be another's."""
     was_there = os.path.exists(folder)
+    held: list[Journal] = []
     try:
-        yield
-    except NotReproduced:
-        if not was_there:
+        yield held
+    except (NotReproduced, UsageError) as error:
+        if not was_there and held and (isinstance(error, NotReproduced) or not (folder / "best.py").exists()):
             shutil.rmtree(folder, ignore_errors=True)
-        raise
-    except UsageError:
-        if not was_there:
-            with suppress(OSError):  # there is something in it, such as the best so far
+        elif not was_there:
+            with suppress(OSError):  # another's, who was faster
                 os.rmdir(folder)
         raise
 
