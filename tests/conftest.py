@@ -32,6 +32,10 @@ ABOUT_PROCESSES = frozenset({"runner", "hostile", "capture", "cells", "versions"
 """Rooms whose tests start interpreters: what they look at is how a process begins and ends."""
 
 
+LONGEST = ("e2e", "traps", "hostile", "runner", "start")
+"""Rooms whose tests take seconds each, and are run first: then the processes of xdist end together."""
+
+
 @cache
 def has_gpu() -> bool:
     """Asks NVML: importing torch for it costs seconds, and a cuInit in this process would spoil its forked children."""
@@ -54,14 +58,19 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker(pytest.mark.xdist_group(item.module.__name__))
     yield
     if config.getoption("loadgroup", False):  # a process of xdist's
+        items.sort(key=lambda item: LONGEST.index(room(item)) if room(item) in LONGEST else len(LONGEST))
         _name_groups(items)
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item) -> None:
     """Before its fixtures: they start workers, too."""
-    room = item.path.relative_to(Path(__file__).parent).parts[0]
-    guarded.KEEPER = USUAL if room in ABOUT_PROCESSES or has_gpu() else FORKED
+    guarded.KEEPER = USUAL if room(item) in ABOUT_PROCESSES or has_gpu() else FORKED
+
+
+def room(item: pytest.Item) -> str:
+    """The folder or file of tests/ that it lies in."""
+    return item.path.relative_to(Path(__file__).parent).parts[0]
 
 
 def _name_groups(items: list[pytest.Item]) -> None:
