@@ -24,10 +24,13 @@ from shrinkray_gpu.cli.words import (
     settings,
 )
 from shrinkray_gpu.errors import Interrupted, UsageError
+from shrinkray_gpu.runner import cores
 
 SECONDS = 120.0
 """Of search for each cluster. Most of what a search finds it finds in the first minute."""
 TIMEOUT = 120.0
+BESIDE, CORES = 4, 4
+"""At most so many tests or reductions at a time, and one for so many cores."""
 
 
 class _TriageCommand(OneLineComplaints):
@@ -123,7 +126,8 @@ def triage_command(paths: tuple[Path, ...], **given: Any) -> None:
             shard=shard,
             merged=together,
         )
-        with closing(engines.engine_of({**given, "jobs": None if given["ray"] else 1}, say)) as engine:
+        beside = None if given["ray"] else max(1, min(BESIDE, cores.usable() // CORES))
+        with closing(engines.engine_of({**given, "jobs": beside}, say)) as engine:
             result = triage(asked, place, reducing, engine, say)
     say.close()
     told = page.to_json(result)

@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -26,6 +27,8 @@ AROUND = 600.0
 do."""
 PATIENCE = 300.0
 """Seconds for a reduction to end that was told to: its final check makes several clean runs."""
+_LOOKS = 1.0
+"""Seconds between two looks whether a command is over."""
 _prctl = ctypes.CDLL(None).prctl
 
 
@@ -114,10 +117,17 @@ class EndedCommand:
     interrupted: bool
 
 
-def finished(command: Sequence[str], folder: Path, limit: float, patience: float = PATIENCE) -> EndedCommand | None:
+def finished(
+    command: Sequence[str],
+    folder: Path,
+    limit: float,
+    patience: float = PATIENCE,
+    over: threading.Event | None = None,
+) -> EndedCommand | None:
     """Told to end after `limit` seconds, or by Ctrl-C, it gives its best so far; None if it does not end within
     `patience` even then. It hears one SIGINT only, since a second one would leave out the check of the result: a
-    terminal's own does not reach its session. A second Ctrl-C here ends it at once."""
+    terminal's own does not reach its session. A second Ctrl-C here ends it at once. `over`: what stands for Ctrl-C in a
+    thread that does not hear it."""
     environment = {name: value for name, value in os.environ.items() if name != "PYTEST_CURRENT_TEST"}
     process = start_command(
         command,
@@ -134,7 +144,7 @@ def finished(command: Sequence[str], folder: Path, limit: float, patience: float
     interrupted = False
     try:
         try:
-            out, said = process.communicate(timeout=limit)
+            out, said = _communicate(process, limit, over)
         except (subprocess.TimeoutExpired, KeyboardInterrupt) as why:
             interrupted = isinstance(why, KeyboardInterrupt)
             process.send_signal(signal.SIGINT)
@@ -146,3 +156,17 @@ def finished(command: Sequence[str], folder: Path, limit: float, patience: float
             process.kill()
             process.wait()
     return EndedCommand(process.returncode, out, said, interrupted)
+
+
+def _communicate(process: subprocess.Popen[str], limit: float, over: threading.Event | None) -> tuple[str, str]:
+    """As `communicate`; raises KeyboardInterrupt when it is over."""
+    until = time.monotonic() + limit
+    while True:
+        left = until - time.monotonic()
+        try:
+            return process.communicate(timeout=left if over is None else max(0, min(_LOOKS, left)))
+        except subprocess.TimeoutExpired:
+            if over is not None and over.is_set():
+                raise KeyboardInterrupt from None
+            if left <= _LOOKS or over is None:
+                raise

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 from shrinkray_gpu.device import architectures
@@ -66,26 +67,36 @@ def command(member: FailureMember, place: TriagePlace, asked: Reducing, folder: 
 
 
 def reduced(
-    members: Sequence[FailureMember], place: TriagePlace, asked: Reducing, folder: Path, seconds: float
+    members: Sequence[FailureMember],
+    place: TriagePlace,
+    asked: Reducing,
+    folder: Path,
+    seconds: float,
+    over: Event | None = None,
 ) -> dict[str, Any]:
     """Reduce the first of these that shows its fault into `folder`. Returns what came of it: `state`, `why` and more,
-    as JSON has it."""
+    as JSON has it. `over`: interrupts it, as Ctrl-C does."""
     for member in members:
-        told, code = _reduced(member, place, asked, folder, seconds)
+        told, code = _reduced(member, place, asked, folder, seconds, over)
         if code != NotReproduced.exit_code:
             break
     return told
 
 
 def _reduced(
-    member: FailureMember, place: TriagePlace, asked: Reducing, folder: Path, seconds: float
+    member: FailureMember,
+    place: TriagePlace,
+    asked: Reducing,
+    folder: Path,
+    seconds: float,
+    over: Event | None,
 ) -> tuple[dict[str, Any], int | None]:
     """The same of one, and the exit code of its command."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         return {"state": FAILED, "member": member.name, "why": f"cannot create {folder}: {error.strerror}"}, None
-    done = finished(command(member, place, asked, folder, seconds), place.cwd, seconds + AROUND)
+    done = finished(command(member, place, asked, folder, seconds), place.cwd, seconds + AROUND, over=over)
     told = {"member": member.name, **_outcome(done, folder, place.cwd)}
     if told["state"] in (LEFT, FAILED) and not (folder / "repro.py").exists():
         shutil.rmtree(folder, ignore_errors=True)

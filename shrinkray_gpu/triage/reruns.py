@@ -1,6 +1,7 @@
 """Each failure once more, by itself: the test in a fresh process, the launch of a capsule as a script.
 
-The runs are those of a reduction: on the virtual GPU in forks of a process that has torch, elsewhere cold.
+The runs are those of a reduction: on the virtual GPU in forks of a process that has torch, elsewhere cold. A GPU tells
+that a kernel faulted and not where that begins, so that a fault of one is looked for without the GPU, too.
 """
 
 from __future__ import annotations
@@ -13,13 +14,15 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from pathlib import Path
+from threading import Event, RLock
 from types import TracebackType
-from typing import Any
+from typing import Any, TypeVar
 
 from shrinkray_gpu.command.driver import Command
 from shrinkray_gpu.command.module_search import locate
 from shrinkray_gpu.command.pytest_settings import PytestSettings, seen_from
 from shrinkray_gpu.corpus.known import known
+from shrinkray_gpu.device import gpus
 from shrinkray_gpu.device.own_commands import INSIDE
 from shrinkray_gpu.errors import ShrinkError, UsageError, bug_words
 from shrinkray_gpu.evidence.examine import fingerprint
@@ -36,9 +39,10 @@ from shrinkray_gpu.runner.fence import NOT_ASKED
 from shrinkray_gpu.runner.pool import COLD, Pool, Script
 from shrinkray_gpu.runner.private_setup import private_setup
 from shrinkray_gpu.runner.run import Run
-from shrinkray_gpu.triage.fault_origin import BY_RULE, FaultOrigin, by_kernel, origin_of
+from shrinkray_gpu.triage.fault_origin import BY_IR, BY_RULE, FaultOrigin, by_kernel, origin_of
 from shrinkray_gpu.triage.reported import ReportedFailure
 
+T = TypeVar("T")
 _NODE = re.compile(r"^\S+\.py::\S")
 INTERPRETED = replace(UNASKED, interpreted=True)
 """With kernels that write what they compute, for failures that hang on that."""
@@ -122,10 +126,13 @@ class TriagePlace:
 
 
 class Reruns:
-    """The lanes, for one run after the other, until `close`."""
+    """The lanes, for `jobs` runs at a time, until `close`."""
 
-    def __init__(self, place: TriagePlace) -> None:
+    def __init__(self, place: TriagePlace, jobs: int = 1) -> None:
         self.place = place = replace(place, python=place.python or sys.executable)
+        self.jobs = jobs
+        self.closing = Event()
+        """Set once nobody waits for what is under way."""
         self._folder = tempfile.TemporaryDirectory(prefix="shrink-", ignore_cleanup_errors=True)
         cwd = str(place.cwd)
         self._setup = private_setup(
@@ -140,6 +147,8 @@ class Reruns:
         )
         self._pool: Pool | None = None
         self._command: Command | None = None
+        self._without_gpu: Reruns | None = None
+        self._opening = RLock()
 
     def __enter__(self) -> Reruns:
         return self
@@ -155,9 +164,16 @@ class Reruns:
         """For what is temporary."""
         return Path(self._folder.name)
 
+    def own_folder(self) -> Path:
+        """For what one run leaves."""
+        return Path(tempfile.mkdtemp(dir=self.folder))
+
     def close(self) -> None:
-        if self._pool is not None:
-            self._pool.close()
+        self.closing.set()
+        with self._opening:
+            for each in (self._pool, self._without_gpu):
+                if each is not None:
+                    each.close()
         self._folder.cleanup()
 
     def rerun(self, report: ReportedFailure) -> Rerun:
@@ -193,7 +209,7 @@ class Reruns:
         """Why the text of a repro does not have the fault of a member; empty where nothing that is known speaks against
         it."""
         assert member.fault is not None
-        file = self.folder / "repro.py"
+        file = self.own_folder() / "repro.py"
         file.write_text(repro, encoding="utf-8")
         script = Script(file, cwd=self.place.cwd, name="")
         needs = INTERPRETED if member.interpreted else UNASKED
@@ -201,8 +217,10 @@ class Reruns:
         if run.trouble:
             return f"its run tells nothing: {run.trouble}"
         fault = Fault.of(run)
-        if member.causes is not None and (why := member.causes.difference(run)):
-            return why
+        if member.causes is not None:
+            followed = run if run.virtual else self._followed(lambda lanes: lanes._run(repro, lanes._on(script)))
+            if followed is not None and (why := member.causes.difference(followed)):
+                return why
         return member.fault.difference(fault) if fault is not None else "it shows no fault here"
 
     def _once(self, node: str) -> Rerun:
@@ -222,17 +240,16 @@ class Reruns:
     def _capsule(self, report: ReportedFailure) -> Rerun:
         """The first script of the capsule's that shows the error of which it tells; else the first with a fault."""
         path = Path(report.capsule)
-        held = Path(self._folder.name) / f"{path.stem}_contents"
+        folder = self.own_folder()
+        held = folder / f"{path.stem}_contents"
         found = capsules.read(path, held)
         capsules.unpack(found, held)
         wanted = parse(capsules.spec(found), folder=held)
         other = last = Rerun()
-        file = Path(self._folder.name) / "launch.py"
+        file = folder / "launch.py"
         for _, text in found.tries():
             file.write_text(text, encoding="utf-8")
-            script = replace(UNASKED, timing=True).on(
-                Script(file, cwd=self.place.cwd), virtual=self.place.arch is not None
-            )
+            script = self._on(Script(file, cwd=self.place.cwd))
             run = self._run(text, script)
             last = self._of_run(run, text, script, path.name)
             if last.is_seen and last.origin is not None:
@@ -250,10 +267,15 @@ class Reruns:
             return Rerun(trouble=f"its run tells nothing: {run.trouble}", seconds=run.seconds, unsettled=True)
         if why := obstacle(run):
             return Rerun(trouble=why, seconds=run.seconds)
-        subject = Subject(text, script, self._setup, self.place.timeout, Path(self._folder.name), COLD)
+        subject = Subject(text, script, self._setup, self.place.timeout, self.own_folder(), COLD)
         observed = [static_rules.look(subject, run)] if run.virtual else []
         seen = assemble(subject, run, observed, code=False)
         fault, origin = seen.fault, origin_of(run, seen, node, script)
+        causes = LaunchCauses.of(run) if fault is not None and fault.phase == "device" else None
+        if not run.virtual and fault is not None and fault.phase == "device":
+            other = self._followed(lambda lanes: lanes._seen(text, lanes._on(script), node))
+            if other is not None and is_followed(fault, other):
+                origin, causes = other.origin, other.causes
         if origin is not None and origin.by == BY_RULE:  # what a corpus knows of such is the instruction
             fault = fingerprint(text, script, self._setup, seconds=self.place.timeout) or fault
         return Rerun(
@@ -262,26 +284,46 @@ class Reruns:
             message=speech.last_line(failed) if (failed := speech.uncaught(run)) is not None else "",
             spec=adopt(run) or "",
             kernels=tuple(sorted(kernels(run))),
-            causes=LaunchCauses.of(run) if fault is not None and fault.phase == "device" else None,
+            causes=causes,
             seconds=run.seconds,
             known=known(fault, self.place.versions.get("triton", "")) if fault is not None else (),
         )
 
     def _run(self, text: str, script: Script) -> Run:
         virtual = self.place.arch is not None
-        if self._pool is None:
-            mode = "virtual" if virtual else "cold"
-            self._pool = Pool(script, self._setup, mode=mode, jobs=1, seconds=self.place.timeout)
+        with self._opening:
+            if self._pool is None:
+                mode = "virtual" if virtual else "cold"
+                self._pool = Pool(script, self._setup, mode=mode, jobs=self.jobs, seconds=self.place.timeout)
         pool = self._pool.serving(script, seconds=self.place.timeout)
         return pool.run(text, wants=WANTS, machine_code=False) if virtual else pool.cold(text, wants=WANTS)
 
+    def _followed(self, ask: Callable[[Reruns], T]) -> T | None:
+        """What lanes without the GPU say, whose launches are followed by Triton's IR; None where there are none."""
+        with self._opening:
+            if self._without_gpu is None and (arch := gpus.capability()) is not None and not self.closing.is_set():
+                self._without_gpu = Reruns(replace(self.place, arch=arch), self.jobs)
+        return ask(self._without_gpu) if self._without_gpu is not None else None
+
     def _located(self, args: tuple[str, ...]) -> Command:
         """The command, whose plugins are looked for once: that starts an interpreter."""
-        if self._command is None:
-            place = self.place
-            self._command = locate("pytest", args, python=place.python, cwd=place.cwd, environment=place.variables)
+        with self._opening:
+            if self._command is None:
+                place = self.place
+                self._command = locate("pytest", args, python=place.python, cwd=place.cwd, environment=place.variables)
         return replace(self._command, args=args)
 
     def _script(self, command: Command, needs: Needs = UNASKED) -> Script:
         script = Script(command.path, cwd=command.cwd, name=command.command_line)
+        return self._on(script, needs)
+
+    def _on(self, script: Script, needs: Needs = UNASKED) -> Script:
         return replace(needs, timing=True).on(script, virtual=self.place.arch is not None)
+
+
+def is_followed(fault: Fault, other: Rerun) -> bool:
+    """Whether a run without the GPU tells where a fault begins that was seen on one: a cause in the kernel in which the
+    driver saw it, or else in the one that was launched last."""
+    kernel = fault.kernel or fault.near
+    told = other.origin
+    return told is not None and told.by in (BY_IR, BY_RULE) and told.kernel == kernel != ""

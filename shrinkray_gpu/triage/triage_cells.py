@@ -14,6 +14,7 @@ from shrinkray_gpu.cells.cell import Cell, Row, gpu_needs
 from shrinkray_gpu.cells.shipped_files import Files, packed
 from shrinkray_gpu.cells.sick_gpu import checked
 from shrinkray_gpu.errors import ShrinkError
+from shrinkray_gpu.runner import cores
 from shrinkray_gpu.runner.gpu_groups import GpuGroups
 from shrinkray_gpu.triage.clusters import FailureMember
 from shrinkray_gpu.triage.reductions import FAILED, Reducing, reduced
@@ -69,7 +70,7 @@ class TriageCell(Cell[Reruns]):
         return replace(self, where=replace(self.where, cwd=now, environment=environment), moved_from=before)
 
     def open(self, jobs: int) -> Reruns:
-        return Reruns(self.where)
+        return Reruns(self.where, jobs)
 
     def run(self, lanes: Reruns) -> Row:
         try:
@@ -220,11 +221,14 @@ class ReductionCell(TriageCell):
     def answer(self, lanes: Reruns) -> Row:
         if self.is_late:
             return {WAITS: True}
-        seconds = min(self.reducing.seconds, self.until - time.time())
+        seconds, reducing = min(self.reducing.seconds, self.until - time.time()), self.reducing
         if self.moved_from is None:
-            return reduced(self.members, lanes.place, self.reducing, self.folder, seconds)
+            if lanes.jobs > 1 and reducing.jobs is None:
+                each = max(JOBS, cores.usable() // lanes.jobs)
+                reducing = replace(reducing, words=("--jobs", str(each), *reducing.words))
+            return reduced(self.members, lanes.place, reducing, self.folder, seconds, lanes.closing)
         folder = lanes.folder / self.folder.name
-        told = reduced(self.members, lanes.place, self.reducing, folder, seconds)
+        told = reduced(self.members, lanes.place, reducing, folder, seconds, lanes.closing)
         names = {str(folder): str(self.folder)}
         held = _as_here(packed(folder) if folder.exists() else {}, names)
         return {**json.loads(_renamed(json.dumps(told), names)), FILES: held}

@@ -26,7 +26,7 @@ ON_THE_GPU = {
     "it computes": Candidate(X + SUM, stdout="523776\n"),
     "a kernel without an end": Candidate(X + HANG + "torch.cuda.synchronize()\n", hangs=True),
     "a kernel without an end that nobody waits for": Candidate(X + HANG, hangs=True),
-    "a kernel without an end, and _exit": Candidate(X + HANG + "os._exit(3)\n", unknown=True, hangs=True),
+    "a kernel without an end, and _exit": Candidate(X + HANG + "os._exit(3)\n", exit=3),
     "a kernel without an end, and a signal": Candidate(X + HANG + "os.kill(os.getpid(), 9)\n", exit=-9),
     "it stops with a kernel at work": Candidate(X + HANG + "os.kill(os.getpid(), 19)\n", unknown=True, hangs=True),
     "all memory is taken": Candidate(

@@ -5,8 +5,10 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import threading
 import time
 import uuid
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -75,3 +77,19 @@ except KeyboardInterrupt:
     environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
     done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, timeout=50)
     assert (done.stdout, done.stderr) == ("heard True\n", "")
+
+
+@pytest.mark.parametrize("patience, ends", [(60.0, True), (0.5, False)])
+def test_a_command_of_a_thread_is_told_to_end_when_it_is_over(tmp_path: Path, patience: float, ends: bool) -> None:
+    code = "import pathlib, signal, time\nsignal.signal(signal.SIGINT, lambda *a: print('best so far') or exit(130))\n"
+    code = code if ends else "import pathlib, signal, time\nsignal.signal(signal.SIGINT, signal.SIG_IGN)\n"
+    code += "pathlib.Path('started').touch()\ntime.sleep(600)\n"
+    over = threading.Event()
+    with ThreadPoolExecutor() as threads:
+        command = [sys.executable, "-c", code]
+        done = threads.submit(own_commands.finished, command, tmp_path, 500.0, patience, over)
+        while not (tmp_path / "started").exists():
+            time.sleep(0.02)
+        over.set()
+        found = done.result(timeout=90)
+    assert found == (own_commands.EndedCommand(130, "best so far\n", "", True) if ends else None)

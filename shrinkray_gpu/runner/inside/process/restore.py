@@ -125,6 +125,7 @@ def _torch() -> Callable[[], str] | None:
     flags = _flags(torch)
     cuda = torch.cuda.get_rng_state_all() if torch.cuda.is_initialized() else None
     held = torch.cuda.memory_allocated() if cuda else 0
+    free = torch.cuda.mem_get_info()[0] if cuda else 0
     forget_workspaces = getattr(torch._C, "_cuda_clearCublasWorkspaces", None)
 
     def undo() -> str:
@@ -142,6 +143,8 @@ def _torch() -> Callable[[], str] | None:
             torch.cuda.reset_peak_memory_stats()
             if torch.cuda.memory_allocated() > held:
                 return "device memory is still held"
+            if torch.cuda.mem_get_info()[0] < free // 2:  # by the driver, where torch's allocator sees nothing
+                return "half of the device's memory is gone"
             if torch.cuda.current_stream() != torch.cuda.default_stream():
                 return "another stream is current"
         return "" if _flags(torch) == flags else "a global switch of torch was turned"
