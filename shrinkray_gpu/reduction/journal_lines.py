@@ -27,6 +27,7 @@ _KINDS: Mapping[str, tuple[type, ...]] = {
     "width": (int,),
     "ran": (dict,),
     "question": (dict,),
+    "release": (str,),
     "key": (str,),
     "why": (str,),
     "text": (str, NoneType),

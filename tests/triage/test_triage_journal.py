@@ -9,6 +9,7 @@ import pytest
 
 from shrinkray_gpu.errors import UsageError
 from shrinkray_gpu.questions.bisect.answer_log import settings_with_digests
+from shrinkray_gpu.reduction.journal_lines import sealed
 from shrinkray_gpu.triage.triage_journal import TriageJournal
 from tests.triage.test_clusters import SEEN, report
 
@@ -33,6 +34,22 @@ def test_it_comes_back_as_it_was_also_after_a_kill(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="another triage is at work"):
         TriageJournal(tmp_path, SETTINGS, RAN)
     again.close()
+
+
+def test_lines_of_another_shape_are_left_out(tmp_path: Path) -> None:
+    with closing(TriageJournal(tmp_path, SETTINGS, RAN)) as first:
+        first.keep_rerun("test_a.py::test_0", SEEN)
+    with open(tmp_path / "journal.jsonl", "ab") as log:
+        for line in (
+            {"no": "event"},
+            {"event": "rerun", "subject": "test_a.py::test_1"},
+            {"event": "rerun", "subject": [1], "found": SEEN.to_json()},
+            {"event": "session", "failures": 5},
+            {"event": "part", "part": {"list": "", "reports": {"x": {}}}},
+        ):
+            log.write(sealed(line))
+    with closing(TriageJournal(tmp_path, SETTINGS, RAN)) as again:
+        assert again.reruns == {"test_a.py::test_0": SEEN} and again.failures is None and again.part is None
 
 
 def test_other_settings_are_refused_unless_it_begins_anew(tmp_path: Path) -> None:

@@ -19,6 +19,7 @@ from shrinkray_gpu.questions.bisect.answer_log import (
 )
 from shrinkray_gpu.questions.bisect.history import ReleaseHistory, history_of
 from shrinkray_gpu.questions.bisect.release_runs import ReleaseAnswer, answer_of
+from shrinkray_gpu.reduction.journal_lines import sealed
 
 RELEASES = ["3.4.0", "3.5.0", "3.5.1", "3.6.0", "3.7.0.dev1+gabc123", "3.7.0"]
 KEY = Fault("python", "KeyError", text="'gone'")
@@ -147,6 +148,10 @@ def test_a_line_that_was_damaged_counts_for_nothing(tmp_path: Path) -> None:
         log.add("3.6.0", ReleaseAnswer(Answer.PASSES, "well"))
     text = (tmp_path / FILE).read_text()
     (tmp_path / FILE).write_text(text.replace('"release":"3.6.0"', '"release":"3.5.0"'))
+    with open(tmp_path / FILE, "ab") as file:
+        for line in ({"answer": "passes", "why": ""}, {"release": "3.5.0", "answer": "perhaps", "why": ""}):
+            file.write(sealed(line))
+        file.write(sealed({"release": [1], "answer": "passes", "why": ""}))
     with answer_log(tmp_path, QUESTION, restart=False) as log:
         assert log.earlier == ()
 
