@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import click
 from click.shell_completion import CompletionItem
 
+from shrinkray_gpu.cli.output import echo
 from shrinkray_gpu.cli.words import CONTEXT, OneLineComplaints
 from shrinkray_gpu.evidence.versions import __version__
 
@@ -120,7 +121,7 @@ def _help(context: click.Context, words: Sequence[str]) -> None:
     if words == ("words",):
         from shrinkray_gpu.cli.glossary import glossary
 
-        click.echo(glossary(context.find_root().terminal_width))
+        echo(glossary(context.find_root().terminal_width))
         return
     found: Any = main
     name = "shrink"
@@ -137,7 +138,7 @@ def _help(context: click.Context, words: Sequence[str]) -> None:
         found, name = inner, f"{name} {word}"
     width = context.find_root().terminal_width
     with click.Context(found, info_name=name, terminal_width=width, **found.context_settings) as of_it:
-        click.echo(found.get_help(of_it))
+        echo(found.get_help(of_it))
 
 
 main.add_command(_help, "help")

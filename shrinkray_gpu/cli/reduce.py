@@ -22,6 +22,7 @@ from shrinkray_gpu.cli.case_kinds import kind_options, reducer
 from shrinkray_gpu.cli.interrupt import Interrupt
 from shrinkray_gpu.cli.json_lines import print_event
 from shrinkray_gpu.cli.module import TakesModule, file_or_module, find_command
+from shrinkray_gpu.cli.output import echo
 from shrinkray_gpu.cli.words import (
     CONTEXT,
     architecture,
@@ -215,10 +216,10 @@ def reduce_command(
     if given["list_passes"]:
         from shrinkray_gpu.passes import PASSES
 
-        click.echo(f"{'lift':16} The launch that faults, alone: the first trial, before all passes.")
-        click.echo(f"{'embed':16} Sources in files that torch loads (.cu, .cpp): part of the script from the start.")
+        echo(f"{'lift':16} The launch that faults, alone: the first trial, before all passes.")
+        echo(f"{'embed':16} Sources in files that torch loads (.cu, .cpp): part of the script from the start.")
         for one in dict.fromkeys(PASSES):
-            click.echo(f"{one.name:16} {one.why}")
+            echo(f"{one.name:16} {one.why}")
         return
     if file is None and module is None:
         fail("which file? Usage: shrink FILE [options] [ARGS...], or shrink [options] -m MODULE ARGS...", 2)
@@ -250,7 +251,7 @@ def reduce_command(
             spec = job.check(file, options, say=screen, on_event=hear)
             screen.close()
             if hear is None:
-                click.echo(f"{display_name(file, options)} shows {typed(spec)}")
+                echo(f"{display_name(file, options)} shows {typed(spec)}")
             return
         best = places(file, options)[1] / "best.py"
         if not quiet:

@@ -11,7 +11,7 @@ import sys
 import warnings
 from typing import TYPE_CHECKING, Any, TextIO
 
-import click
+from shrinkray_gpu.cli.output import echo, escaped_line
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -38,8 +38,9 @@ class Screen:
     def __call__(self, text: str) -> None:
         if self.quiet:
             return
+        text = escaped_line(text)
         if not self.terminal:
-            click.echo(text, file=self.stream)
+            echo(text, stream=self.stream)
         elif text.endswith(GOES_ON):
             self._go_on(text[: -len(GOES_ON)])
         else:
@@ -54,7 +55,7 @@ class Screen:
             self._begin(total, text)
         self._bar.total = total
         self._bar.n = done
-        self._bar.set_description_str(text)
+        self._bar.set_description_str(escaped_line(text))
 
     def counted(self, done: int, total: int) -> None:
         """The same for things that are alike."""

@@ -27,7 +27,7 @@ from shrinkray_gpu.oracle.needs import Needs
 from shrinkray_gpu.oracle.same import same_fault
 from shrinkray_gpu.oracle.sticky import StickyOracle
 from shrinkray_gpu.reduction.notebook import is_notebook, read_notebook
-from shrinkray_gpu.reduction.program import Program, read_program
+from shrinkray_gpu.reduction.program import Program, check_name, read_program
 from shrinkray_gpu.runner import sanitizer
 from shrinkray_gpu.runner.gpu_groups import usable
 from shrinkray_gpu.runner.inside.gpu_target import gpu_target
@@ -85,6 +85,8 @@ def places(path: Path, options: Options) -> tuple[Path, Path]:
             raise UsageError(f"{options.output} is a folder: name a file with --output")
     except OSError as error:  # a name that is too long for any file
         raise UsageError(f"{error.filename}: {error.strerror}. Choose a shorter name") from error
+    if options.output is not None:
+        check_name(options.output)
     stem = _short(path.stem)
     output = (options.output or path.with_name(f"repro_{stem}.py")).absolute()
     if len(os.fsencode(output.name)) > LONGEST + 40:

@@ -84,7 +84,7 @@ def reduce(
     """
     path, options, hear = Path(path), options_of(options or Options(), named), one_at_a_time(on_event)
     output, folder = places(path, options)
-    with _nothing_of_a_refusal(folder), folder_gone.folder_watch(output) as opened:
+    with _nothing_of_a_refusal(folder), folder_gone.folder_watch(path, output) as opened:
         return _reduced(
             path,
             options,
