@@ -27,10 +27,9 @@ test: $(READY)
 	$(BIN)/python -m compileall -q shrinkray_gpu
 	$(BIN)/python .ci/tests.py
 
-# Wheel and sdist, built and installed as a user does. Beside torch and Triton:
-#     make package HEAVY="--torch 2.13.0 --triton 3.6.0"
+# Wheel and sdist, built and installed as a user does, beside older releases too.
 package: $(READY)
-	$(BIN)/python .ci/package.py $(HEAVY)
+	$(BIN)/python .ci/package.py $(TORCH) $(TRITON)
 
 # The site, in build/site; a warning fails it, and a misspelt word. Its own environment: tests need none of it, and it
 # needs no torch. What the tool wrote itself (ISSUE_*.md) has words of SASS.

@@ -1,13 +1,14 @@
 """Builds sdist and wheel, and installs the wheel as a user does: `make package`, about a minute.
 
-    python .ci/package.py [--torch VERSION --triton VERSION]
+    python .ci/package.py [torch==VERSION triton==VERSION]
 
 1. The wheel is built of the sdist. `twine check` takes both.
 2. The wheel goes into an empty environment. `shrink` is there, and under the package's own name; it tells its words; it
    checks the demo's program, whose interpreter it finds by itself in .venv beside the checkout (or, without one, the
    interpreter that runs this script).
-3. The wheel goes into an environment with old releases, numpy among them. Whatever was there is as it was afterwards.
-   With --torch and --triton those are there as well, some gigabytes.
+3. The wheel goes into an environment with old releases: numpy, what shrink needs, and what is named on the command
+   line, without the libraries that it needs in turn. `pip freeze` tells afterwards what it told before, and more. With
+   these releases shrink starts.
 """
 
 from __future__ import annotations
@@ -35,8 +36,7 @@ NUMPY = {(3, 10): "1.26.4", (3, 11): "1.26.4", (3, 12): "1.26.4", (3, 13): "2.1.
 
 def main() -> None:
     parser = argparse.ArgumentParser()
-    parser.add_argument("--torch", metavar="VERSION")
-    parser.add_argument("--triton", metavar="VERSION")
+    parser.add_argument("heavy", nargs="*", metavar="NAME==VERSION")
     given = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="shrink-package-") as made:
         folder = Path(made)
@@ -49,7 +49,7 @@ def main() -> None:
         said(tools, "-m", "twine", "check", "--strict", *sorted(DIST.iterdir()))
         (wheel,) = DIST.glob("*.whl")
         installed(environment(folder / "empty", pip, wheel))
-        beside_others(folder / "old", pip, wheel, given.torch, given.triton)
+        beside_others(folder / "old", pip, wheel, given.heavy)
 
 
 def installed(python: Path) -> None:
@@ -66,18 +66,20 @@ def installed(python: Path) -> None:
     print("the wheel checks the demo's program", flush=True)
 
 
-def beside_others(folder: Path, pip: Pip, wheel: Path, torch: str | None, triton: str | None) -> None:
+def beside_others(folder: Path, pip: Pip, wheel: Path, heavy: list[str]) -> None:
     """Raises SystemExit where installing us touches what was there before."""
     numpy = NUMPY.get(sys.version_info[:2])
     pins = [*OLD, f"numpy=={numpy}" if numpy else "numpy"]
-    pins += [f"{name}=={version}" for name, version in (("torch", torch), ("triton", triton)) if version]
     python = environment(folder, pip, *pins)
+    if heavy:
+        said(*pip, "--python", python, "install", "--quiet", "--no-deps", *heavy)
     before = frozen(python, pip)
     said(*pip, "--python", python, "install", "--quiet", wheel)
     after = frozen(python, pip)
     assert before <= after, f"changed: {sorted(before - after)}, to {sorted(after - before)}"
     new = sorted(line.partition("==")[0].partition(" ")[0] for line in after - before)
-    print(f"beside {', '.join(pins)}: nothing changed; new: {', '.join(new)}", flush=True)
+    assert "oracle" in said(python.parent / "shrink", "help", "words")
+    print(f"beside {', '.join([*pins, *heavy])}: nothing changed; new: {', '.join(new)}", flush=True)
     assert "numpy" not in new and "matplotlib" not in new
 
 

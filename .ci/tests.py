@@ -16,13 +16,14 @@ import sys
 from pathlib import Path
 
 _PYTEST = [sys.executable, "-m", "pytest", "-m", "not gpu", "--timeout", "300"]
+_SPREAD = ["--dist", "loadgroup", "--no-loadscope-reorder"]  # in the order of tests/conftest.py: the longest first
 _FAILED = Path(".pytest_cache/v/cache/lastfailed")
 _FEW = 5
 
 
 def main(args: list[str]) -> int:
     _FAILED.unlink(missing_ok=True)
-    code = subprocess.run([*_PYTEST, "-n", "auto", "--dist", "loadgroup", *args]).returncode
+    code = subprocess.run([*_PYTEST, "-n", "auto", *_SPREAD, *args]).returncode
     if code != 1 or not _FAILED.exists():
         return code
     failed = [re.sub(r"@[^\]]*$", "", node) for node in json.loads(_FAILED.read_text())]  # without the group of xdist

@@ -30,21 +30,20 @@ import os
 import shutil
 import sys
 import time
-from collections.abc import Callable, Iterator
-from concurrent import futures
-from contextlib import ExitStack
+from collections.abc import Iterator
+from contextlib import ExitStack, closing
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
-from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT), str(ROOT / "benchmarks")]
 
 from seeding import cases, packages, programs, reducing, runs, scoreboard, verdicts  # noqa: E402
 from seeding.operators import OPERATORS  # noqa: E402
-from seeding.oracles import ALONE, DIES, MEMCHECK, ORACLES, Asked  # noqa: E402
+from seeding.oracles import DIES, MEMCHECK, ORACLES, Asked  # noqa: E402
+from seeding.seeded_cells import LATE, JudgingLanes, SeededCell  # noqa: E402
 
+from shrinkray_gpu.cells.this_machine import ThisMachine  # noqa: E402
 from shrinkray_gpu.errors import UsageError  # noqa: E402
 from shrinkray_gpu.runner.pool import Pool  # noqa: E402
 
@@ -80,75 +79,57 @@ def main() -> None:
         return
     packages.install(packages.download())
     with ExitStack() as lanes:
-        machine, faults, asking = _prepared(given, lanes)
+        machine, faults = _prepared(given, lanes)
         if given.command == "list":
             for fault in faults:
                 print(fault.name, fault.diff, sep="\n", flush=True)
         elif given.command == "run":
-            _run(faults, machine, asking, given)
+            _run(list(faults), machine, given)
         elif given.command == "verdicts":
             _verdicts(faults, machine, given)
         else:
-            _judge(faults, asking, given)
+            _judge(faults, machine, given)
 
 
-Asking = Callable[[cases.Planted], reducing.Ask]
-"""How what a repro of this fault shows is asked."""
+def _prepared(given: argparse.Namespace, lanes: ExitStack) -> tuple[runs.Machine, Iterator[cases.Planted]]:
+    """What reduces, and the faults as they are drawn."""
+    if given.arch == "memcheck":
+        given.oracle = ["bounds"]
+        machine, drawing = runs.Machine(None), runs.Machine(90)
+    else:
+        machine = drawing = runs.Machine(None if given.arch == "gpu" else int(given.arch.removeprefix("sm_")))
+    faults = drawn(drawing, lanes.enter_context(runs.lanes(drawing, [packages.SITE])), given)
+    return machine, (replace(each, on_gpu=MEMCHECK) for each in faults) if given.arch == "memcheck" else faults
 
 
-def _prepared(given: argparse.Namespace, lanes: ExitStack) -> tuple[runs.Machine, Iterator[cases.Planted], Asking]:
-    """What reduces, the faults as they are drawn, and how their repros are judged."""
-
-    def pool(machine: runs.Machine, jobs: int, **terms: Any) -> Pool:
-        return lanes.enter_context(runs.lanes(machine, [packages.SITE], jobs, **terms))
-
-    if given.arch != "memcheck":
-        machine = runs.Machine(None if given.arch == "gpu" else int(given.arch.removeprefix("sm_")))
-        plain = pool(machine, given.at_a_time + 1)
-        return (
-            machine,
-            drawn(machine, plain, given),
-            lambda fault: partial(reducing.outcome, plain, wants=fault.asked.wants),
-        )
-    given.oracle = ["bounds"]
-    machine, drawing = runs.Machine(None), runs.Machine(90)
-    found = (replace(fault, on_gpu=MEMCHECK) for fault in drawn(drawing, pool(drawing, 1), given))
-    checked = pool(machine, given.at_a_time, sanitizer=MEMCHECK.sanitizer, variables=ALONE)
-    ask = partial(reducing.sanitized_outcome, pool(machine, given.at_a_time), checked)
-    return machine, found, lambda fault: ask
-
-
-def _run(faults: Iterator[cases.Planted], machine: runs.Machine, asking: Asking, given: argparse.Namespace) -> None:
+def _run(faults: list[cases.Planted], machine: runs.Machine, given: argparse.Namespace) -> None:
     board = scoreboard.load(given.results)
     key = {"commit": given.commit or packages.commit(), "half": given.half, "seed": given.seed, "arch": given.arch}
     key |= {"options": given.option} if given.option else {}
     row = scoreboard.row_of(board, key | ({"oracles": given.oracle} if given.oracle else {}))
     done = {one["name"] for one in row["faults"]}
-
-    def reduced(fault: cases.Planted) -> reducing.Row:
-        ask, folder = asking(fault), _folder(fault, given)
-        return reducing.reduce(fault, machine, ask, folder, timeout=given.timeout, options=given.option)
-
-    def keep(told: reducing.Row) -> None:
-        row["faults"].append(told.to_json())
-        row["figures"] = scoreboard.figures(row["faults"])
-        scoreboard.save(given.results, board)
-        print(f"{told.verdict:12}{told.lines:4} lines {told.seconds:6.0f} s  {told.name}: {told.why}", flush=True)
-
-    started = time.monotonic()
-    with futures.ThreadPoolExecutor(given.at_a_time) as workers:
-        going: set[futures.Future[reducing.Row]] = set()
-        for fault in faults:
-            if fault.name not in done:
-                going.add(workers.submit(reduced, fault))
-            while len(going) >= given.at_a_time:
-                ended, going = futures.wait(going, return_when=futures.FIRST_COMPLETED)
-                for one in ended:
-                    keep(one.result())
-            if time.monotonic() - started > given.until:
-                break
-        for one in futures.as_completed(going):
-            keep(one.result())
+    cells = [
+        SeededCell(
+            fault,
+            machine,
+            _folder(fault, given),
+            given.timeout,
+            tuple(given.option),
+            memcheck=given.arch == "memcheck",
+            until=time.time() + given.until,
+        )
+        for fault in faults
+        if fault.name not in done
+    ]
+    with closing(ThisMachine(given.at_a_time, say=print)) as engine, closing(engine.run(cells)) as rows:
+        for _, found in rows:
+            if LATE in found:
+                continue
+            told = reducing.Row(**{name: value for name, value in found.items() if name != "host"})
+            row["faults"].append(told.to_json())
+            row["figures"] = scoreboard.figures(row["faults"])
+            scoreboard.save(given.results, board)
+            print(f"{told.verdict:12}{told.lines:4} lines {told.seconds:6.0f} s  {told.name}: {told.why}", flush=True)
     print(scoreboard.table(board))
 
 
@@ -168,18 +149,20 @@ def _verdicts(faults: Iterator[cases.Planted], machine: runs.Machine, given: arg
     print(verdicts.table(row["faults"]))
 
 
-def _judge(faults: Iterator[cases.Planted], asking: Asking, given: argparse.Namespace) -> None:
+def _judge(faults: Iterator[cases.Planted], machine: runs.Machine, given: argparse.Namespace) -> None:
     """Judge the repros of the last row of this half and seed once more, after the checker has changed."""
     board = scoreboard.load(given.results)
     row = scoreboard.row_of(board, {"half": given.half, "seed": given.seed, "arch": given.arch})
     told = {one["name"]: one for one in row["faults"]}
-    for fault in faults:
-        repro = _folder(fault, given) / "repro.py"
-        if fault.name in told and repro.exists() and told[fault.name]["verdict"] in ("true", "slipped", "undecided"):
-            now = reducing.judge(fault, asking(fault), repro)
-            if now.verdict != told[fault.name]["verdict"]:
-                print(f"{fault.name}: {told[fault.name]['verdict']}, now {now.verdict}: {now.why}", flush=True)
-            told[fault.name] |= {"verdict": now.verdict, "why": now.why, "fix": now.fixed}
+    with closing(JudgingLanes(machine, 1, memcheck=given.arch == "memcheck")) as lanes:
+        for fault in faults:
+            repro = _folder(fault, given) / "repro.py"
+            before = told.get(fault.name, {}).get("verdict")
+            if repro.exists() and before in ("true", "slipped", "undecided"):
+                now = reducing.judge(fault, lanes.ask(fault), repro)
+                if now.verdict != before:
+                    print(f"{fault.name}: {before}, now {now.verdict}: {now.why}", flush=True)
+                told[fault.name] |= {"verdict": now.verdict, "why": now.why, "fix": now.fixed}
     row["figures"] = scoreboard.figures(row["faults"])
     scoreboard.save(given.results, board)
 

@@ -1,14 +1,16 @@
 """`shrink triage` on suites of failing tests drawn from seeds, without a GPU or on one: what is merged, what is split.
 
     python benchmarks/triage_suites.py show SEED FOLDER [--tests 40]      write the suite
-    python benchmarks/triage_suites.py run SEED ... [--tests 40] [--max-time 60] [--engine plain ray shards] [--gpu]
+    python benchmarks/triage_suites.py run SEED ... [--max-time 60] [--engine plain ray loss shards] [--gpu]
     python benchmarks/triage_suites.py table
 
 Suites are made by benchmarks/triaging/. The truth is the generator's: which mistake each test meets. A cluster with
 tests of two causes is *merged*; a cause in two clusters is *split*. Tests that were not seen again are in no cluster
-and count for neither. Engines: this machine; a Ray cluster of three nodes, all on it; `--shard` in three processes at a
-time. Of each after the first is told what its table has otherwise (`differs`), apart from times and from flaky tests,
-which fail by chance. Figures: benchmarks/results/triage_suites.json.
+and count for neither. Engines: this machine; a Ray cluster of three nodes, all on it; the same, of which a node is
+killed once a reduction, or the twentieth run, is done (`loss`); `--shard` in three processes at a time. Of each after
+the first is told what its table has otherwise (`differs`), apart from times and from flaky tests, which fail by chance.
+A reduction that its time cuts off has no reason to be the same: `--max-time 900` lets each come to its end. `--tables`
+keeps what each engine told. Figures: benchmarks/results/triage_suites.json.
 """
 
 from __future__ import annotations
@@ -19,6 +21,7 @@ import os
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterator, Sequence
@@ -52,7 +55,10 @@ def measured(seed: int, given: argparse.Namespace) -> Iterator[dict[str, Any]]:
         suite = draw_suite(seed, folder, given.tests, given.causes)
         for engine in given.engine:
             began, load = time.monotonic(), os.getloadavg()[0]
-            told = ENGINES[engine](lambda *words: asked(words, folder, given), engine, not given.no_reduce)
+            told = ENGINES[engine](lambda *words: asked(words, folder, given), folder / engine, not given.no_reduce)
+            if given.tables:
+                given.tables.mkdir(parents=True, exist_ok=True)
+                (given.tables / f"{seed}_{engine}.json").write_text(json.dumps(told, indent=1))
             took, loads = time.monotonic() - began, [round(load, 1), round(os.getloadavg()[1], 1)]
             leaves = [*_leaves(_without(suite.flaky, told))]
             first = first or leaves
@@ -75,17 +81,43 @@ def asked(words: Sequence[str], folder: Path, given: argparse.Namespace) -> dict
 SUITE = ("--", "pytest", "tests")
 
 
-def on_this_machine(ask: Ask, engine: str, reduce: bool) -> dict[str, Any]:
-    return ask("-o", engine, *SUITE)
+def on_this_machine(ask: Ask, output: Path, reduce: bool) -> dict[str, Any]:
+    return ask("-o", output.name, *SUITE)
 
 
-def through_ray(ask: Ask, engine: str, reduce: bool) -> dict[str, Any]:
-    with cluster() as address:
-        return ask("-o", engine, "--ray", address, *SUITE)
+def through_ray(ask: Ask, output: Path, reduce: bool) -> dict[str, Any]:
+    with cluster() as made:
+        return ask("-o", output.name, "--ray", made.address, *SUITE)
 
 
-def in_shards(ask: Ask, engine: str, reduce: bool) -> dict[str, Any]:
+def with_a_loss(ask: Ask, output: Path, reduce: bool) -> dict[str, Any]:
+    """The last node is killed once so many lines of the journal tell that something is done."""
+    event, count = ("reduced", 1) if reduce else ("rerun", 20)
+
+    def kill(made: Any) -> None:
+        journal = output / "journal.jsonl"
+        while not (journal.exists() and journal.read_text().count(f'"event":"{event}"') >= count):
+            if over.wait(0.2):
+                return
+        made.remove_node(made.list_all_nodes()[-1], allow_graceful=False)
+        killed.set()
+
+    over, killed = threading.Event(), threading.Event()
+    with cluster() as made, futures.ThreadPoolExecutor(1) as threads:
+        killer = threads.submit(kill, made)
+        try:
+            told = ask("-o", output.name, "--ray", made.address, *SUITE)
+        finally:
+            over.set()
+        killer.result()
+    if not killed.is_set():
+        raise SystemExit("no node was killed: it ended before")
+    return told
+
+
+def in_shards(ask: Ask, output: Path, reduce: bool) -> dict[str, Any]:
     """Runs, then reductions, then all as one."""
+    engine = output.name
     parts = [f"{engine}-{each}" for each in range(NODES)]
     reduced = [f"{each}-reduced" for each in parts] if reduce else []
     with futures.ThreadPoolExecutor(NODES) as threads:
@@ -95,16 +127,17 @@ def in_shards(ask: Ask, engine: str, reduce: bool) -> dict[str, Any]:
     return ask("-o", engine, "--merge", *parts, *reduced)
 
 
-ENGINES: dict[str, Callable[[Ask, str, bool], dict[str, Any]]] = {
+ENGINES: dict[str, Callable[[Ask, Path, bool], dict[str, Any]]] = {
     "plain": on_this_machine,
     "ray": through_ray,
+    "loss": with_a_loss,
     "shards": in_shards,
 }
 
 
 @contextmanager
-def cluster() -> Iterator[str]:
-    """The address of a Ray cluster of nodes of one core, all here."""
+def cluster() -> Iterator[Any]:
+    """A Ray cluster of nodes of one core, all here."""
     from ray.cluster_utils import Cluster
 
     small: dict[str, Any] = {"num_cpus": 1, "object_store_memory": 80_000_000, "include_dashboard": False}
@@ -112,7 +145,7 @@ def cluster() -> Iterator[str]:
     try:
         for _ in range(NODES - 1):
             made.add_node(**small)
-        yield made.address
+        yield made
     finally:
         made.shutdown()
 
@@ -127,8 +160,15 @@ def _without(flaky: Sequence[str], told: dict[str, Any]) -> dict[str, Any]:
     steady = {name: value for name, value in told.items() if name != "failures"}
     steady["not_seen_again"] = _others(flaky, told["not_seen_again"])
     clusters = sorted(told["clusters"], key=lambda each: each["name"])  # by their sizes, with flaky members
-    steady["clusters"] = [{**each, "members": _others(flaky, each["members"])} for each in clusters]
+    steady["clusters"] = [_without_members(flaky, each) for each in clusters]
     return steady
+
+
+def _without_members(flaky: Sequence[str], cluster: dict[str, Any]) -> dict[str, Any]:
+    told = cluster.get("reduction") or {}
+    if "explains" in told:
+        told = {**told, "explains": {name: why for name, why in told["explains"].items() if name not in flaky}}
+    return {**cluster, "members": _others(flaky, cluster["members"]), "reduction": told}
 
 
 def _others(flaky: Sequence[str], members: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -225,6 +265,7 @@ def main() -> None:
     parser.add_argument("--engine", nargs="+", choices=list(ENGINES), default=["plain"])
     parser.add_argument("--gpu", action="store_true", help="on the GPU of this machine")
     parser.add_argument("--no-reduce", action="store_true")
+    parser.add_argument("--tables", type=Path, metavar="FOLDER", help="keep what each engine told")
     parser.add_argument("--dry", action="store_true", help="print, and leave the results file as it is")
     given = parser.parse_args()
     rows = json.loads(RESULTS.read_text()) if RESULTS.exists() else []

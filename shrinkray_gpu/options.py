@@ -34,6 +34,10 @@ class Options:
     jobs: int | None = None
     gpus: int | None = None
     """On how many GPUs of this machine; None: on all that are like the first."""
+    ray: str | None = None
+    """Address of a Ray cluster, whose machines run the candidates: `auto`, `HOST:6379`."""
+    accelerator: str | None = None
+    """The kind of its GPUs, by Ray's names: `H100`."""
     timeout: float | None = None
     max_time: float | None = None
     environment: Mapping[str, str] = field(default_factory=dict)

@@ -15,12 +15,25 @@ import pytest
 from hypothesis import settings
 
 from shrinkray_gpu.corpus.replayer import Replayer
+from shrinkray_gpu.runner import guarded
+from tests.forked.keepers import ForkedKeeper
 
 # Several tests at once on two cores: how long an example took says nothing. And the same examples each time: what fails
 # is then what a change broke. `--hypothesis-profile search` draws new ones.
 settings.register_profile("shared", deadline=None, derandomize=True)
 settings.register_profile("search", deadline=None)
 settings.load_profile("shared")
+
+
+USUAL = guarded.KEEPER
+FORKED = ForkedKeeper()
+"""Its workers are forks of a process that has torch imported."""
+ABOUT_PROCESSES = frozenset({"runner", "hostile", "capture", "cells", "versions", "gpu", "device"})
+"""Rooms whose tests start interpreters: what they look at is how a process begins and ends."""
+
+
+LONGEST = ("e2e", "traps", "hostile", "runner", "start")
+"""Rooms whose tests take seconds each, and are run first: then the processes of xdist end together."""
 
 
 @cache
@@ -45,7 +58,19 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker(pytest.mark.xdist_group(item.module.__name__))
     yield
     if config.getoption("loadgroup", False):  # a process of xdist's
+        items.sort(key=lambda item: LONGEST.index(room(item)) if room(item) in LONGEST else len(LONGEST))
         _name_groups(items)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Before its fixtures: they start workers, too."""
+    guarded.KEEPER = USUAL if room(item) in ABOUT_PROCESSES or has_gpu() else FORKED
+
+
+def room(item: pytest.Item) -> str:
+    """The folder or file of tests/ that it lies in."""
+    return item.path.relative_to(Path(__file__).parent).parts[0]
 
 
 def _name_groups(items: list[pytest.Item]) -> None:

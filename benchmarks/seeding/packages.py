@@ -109,11 +109,12 @@ def pack(folder: Path) -> int:
     return size
 
 
-def overlay(folder: Path, package: str, changes: dict[str, str], site: Path = SITE) -> Path:
+def overlay(folder: Path, package: str, changes: dict[str, str], site: Path | None = None) -> Path:
     """A copy of a package in `folder`, with the texts of some files (paths below `site`) replaced; to come first in
     PYTHONPATH. The files that stay are hard links."""
     shutil.rmtree(folder, ignore_errors=True)
-    shutil.copytree(site / package, folder / package, copy_function=os.link, ignore=shutil.ignore_patterns("*.pyc"))
+    left_out = shutil.ignore_patterns("*.pyc")
+    shutil.copytree((site or SITE) / package, folder / package, copy_function=os.link, ignore=left_out)
     for name, text in changes.items():
         path = folder / name
         path.unlink()

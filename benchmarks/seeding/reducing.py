@@ -9,7 +9,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -82,6 +82,11 @@ def reduce(
         judgement = truth.Judgement("refused", f"{REFUSALS.get(code, 'error')}: {words[-1] if words else code}")
     for left in ("overlay", "triton", "program.shrink"):
         shutil.rmtree(folder / left, ignore_errors=True)
+    return row(planted, judgement, result, seconds)
+
+
+def row(planted: Planted, judgement: truth.Judgement, result: Mapping[str, Any], seconds: float) -> Row:
+    """What the results keep. `result`: what `shrink` printed last."""
     return Row(
         planted.name,
         planted.operator.name,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -40,12 +41,18 @@ class Header:
     """How its code is compared with that of another compiler, where that is what it shows; else empty."""
 
     def above(self, text: str, name: str, *, versions: Mapping[str, str], arch: int | None, argv: Sequence[str]) -> str:
-        """The repro, a file of this name, under it. Lines that must stay the first ones stay."""
+        """The repro, a file of this name, under it. Lines that must stay the first ones stay. What is too wide goes on
+        in the next line, but for commands, which are to be copied."""
         words = shlex.join(["python", name, *without_secret_words(argv)])
         run = [f"{words}   (on {architectures.name_with_article(arch)} GPU)" if arch else words]
         run += [self.check] if self.check else []
-        rows = [f"Shows: {self.shows}", f"Seen:  {platform_of(versions, arch)}", *(f"Run:   {how}" for how in run)]
-        rows += [f"Compare: {self.compare}"] if self.compare else []
+        rows = [*_wrapped(f"Shows: {self.shows}"), *_wrapped(f"Seen: {platform_of(versions, arch)}")]
+        rows += [f"Run: {how}" for how in run]
+        rows += _wrapped(f"Compare: {self.compare}") if self.compare else []
         return add_comment(
-            text, [without_secrets(row) for row in rows] + [f"From:  {self.origin}, by shrinkray_gpu {__version__}"]
+            text, [without_secrets(row) for row in rows] + [f"From: {self.origin}, by shrinkray_gpu {__version__}"]
         )
+
+
+def _wrapped(row: str) -> list[str]:
+    return textwrap.wrap(" ".join(row.split()), 118, break_long_words=False, break_on_hyphens=False)

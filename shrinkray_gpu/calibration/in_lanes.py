@@ -66,7 +66,8 @@ def _standing(
     if pool.setup.arch is not None:
         return without_machine_code(plan, plan.pool, source)
     if plan.gpu and mode != "fork":
-        terms = replace(plan.mode.terms, jobs=lanes_that_fit(pool, lanes.cold.jobs))
+        fit = lanes.cold.jobs if pool.hosts is not None else lanes_that_fit(pool, lanes.cold.jobs)
+        terms = replace(plan.mode.terms, jobs=fit)
         plan = with_reuse(plan.in_mode(replace(plan.mode, terms=terms)), source)
     if lanes.dry is not None and lanes.dry_started is not None:
         lanes.dry_started.result()
@@ -100,5 +101,12 @@ def _unprepared(lanes: LaneSet) -> Pool:
     """The same lanes, whose worker warms up nothing of its own."""
     cold, setup = lanes.cold, replace(lanes.forking, prepare=False)
     return Pool(
-        cold.script, setup, mode="fork", jobs=cold.jobs, seconds=cold.seconds, groups=cold.groups, extra=cold.extra
+        cold.script,
+        setup,
+        mode="fork",
+        jobs=cold.jobs,
+        seconds=cold.seconds,
+        extra=cold.extra,
+        groups=cold.groups,
+        hosts=cold.hosts,
     )

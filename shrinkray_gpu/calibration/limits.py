@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from shrinkray_gpu.runner.gpu_groups import GpuGroups
+from shrinkray_gpu.runner.pool import OtherHosts
 
 
 @dataclass(frozen=True)
@@ -18,3 +19,5 @@ class Limits:
     """Of GPUs, each with lanes of its own. All runs share this one, so that a sick GPU is left out of all."""
     mode: str | None = None
     """`cold` or `fork`, where the user insists on it; None: the cheapest that stands for a cold process."""
+    hosts: OtherHosts | None = None
+    """Machines that run the candidates in place of this one."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from shrinkray_gpu.calibration.perturbation import Perturbation
 from shrinkray_gpu.oracle.statistics import Rate
-from shrinkray_gpu.runner.pool import Terms
+from shrinkray_gpu.runner.terms import Terms
 
 
 @dataclass(frozen=True)

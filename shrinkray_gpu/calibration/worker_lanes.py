@@ -98,7 +98,16 @@ def cold_lanes(
     """A process of its own for each run. Raises UsageError where none may run at all."""
     refuse_sharing(setup)
     seconds, extra = time_limits(oracle, limits.timeout)
-    return Pool(script, setup, mode="cold", jobs=limits.jobs, seconds=seconds, groups=limits.groups, extra=extra)
+    return Pool(
+        script,
+        setup,
+        mode="cold",
+        jobs=limits.jobs,
+        seconds=seconds,
+        extra=extra,
+        groups=limits.groups,
+        hosts=limits.hosts,
+    )
 
 
 def open_lanes(
@@ -111,7 +120,8 @@ def open_lanes(
 ) -> LaneSet:
     """Bring up the workers that fit `source`, beside whatever runs cold meanwhile."""
     gpu = setup.arch is None and gpus.present()
-    limits = replace(limits, jobs=1) if oracle and oracle.needs.timing else limits
+    if oracle and oracle.needs.timing and limits.hosts is None:
+        limits = replace(limits, jobs=1)
     jobs, groups, mode = limits.jobs, limits.groups, limits.mode
     cold = cold_lanes(script, setup, oracle=oracle, limits=limits)
     # Triton, too, though the script may not import it by itself: each child would, to watch its launches (0.3 s).
@@ -123,7 +133,16 @@ def open_lanes(
     try:
         if mode != "cold":
             name = "virtual" if setup.arch else "fork"
-            pool = Pool(script, forking, mode=name, jobs=jobs, seconds=cold.seconds, groups=groups, extra=cold.extra)
+            pool = Pool(
+                script,
+                forking,
+                mode=name,
+                jobs=jobs,
+                seconds=cold.seconds,
+                extra=cold.extra,
+                groups=groups,
+                hosts=limits.hosts,
+            )
             lanes = replace(lanes, warm=pool, started=lanes.starter.submit(pool.start, source))
         # Under compute-sanitizer each try is a process of its own: what need not get there must not.
         sanitized = oracle is not None and bool(oracle.needs.sanitizer)
@@ -142,7 +161,7 @@ def open_lanes(
 def fitting(pool: Pool | None, oracle: Oracle) -> Pool | None:
     if pool is not None and pool.script.wants != oracle.needs.wants:
         pool = pool.serving(replace(pool.script, wants=oracle.needs.wants), seconds=pool.seconds)
-    if pool is not None and oracle.needs.timing and pool.jobs > 1:
+    if pool is not None and oracle.needs.timing and pool.jobs > 1 and pool.hosts is None:
         return pool.on(replace(pool.terms, jobs=1))
     return pool
 

@@ -10,7 +10,7 @@ import os
 import re
 import socket
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, redirect_stdout
 from pathlib import Path
 from typing import Any
@@ -61,10 +61,20 @@ class RayCluster:
         """What was shipped, by where it lies here."""
         self._held: Counter[str] = Counter()
         """Sick GPUs, by what their cells need."""
+        self._holding: list[Any] = []
+        """The tasks that keep these."""
+        self._task = ray.remote(ray_worker.rows)
         say(f"on {len(self._nodes)} node{'s' * (len(self._nodes) != 1)} of the Ray cluster {address} ...")
 
     def close(self) -> None:
+        for task in self._holding:
+            self._ray.cancel(task, force=True)
         self._ends.close()
+
+    def room(self, needs: Mapping[str, float]) -> int:
+        """How many cells of one core that need this are run at a time."""
+        there = self._ray.cluster_resources()
+        return max(1, int(there.get("GPU" if "GPU" in needs else "CPU", 1)))
 
     def run(self, cells: Sequence[Cell[Any]], begins: Begins = nobody) -> Rows:
         """Nobody here knows when a cell begins. Raises SickDevice where no healthy GPU is left, and ShrinkError where a
@@ -76,24 +86,23 @@ class RayCluster:
 
         def begun(index: int) -> Any:
             cell = cells[index]
-            task = self._ray.remote(ray_worker.rows).options(**self._options(cell))
-            return task.remote(cell, *(self._files[path] for path in cell.files))
+            files = (self._files[path] for path in cell.files)
+            return self._task.options(**self._options(cell)).remote(cell, *files)
 
         pending = {begun(index): index for index in range(len(cells))}
-        holding = []
         try:
             while pending:
                 for task in self._ready([*pending]):
                     index = pending.pop(task)
                     row = self._row(task, cells[index])
                     if SICK in row:
-                        holding.append(task)
+                        self._holding.append(task)
                         self._hold(cells[index], row)
                         pending[begun(index)] = index
                     else:
                         yield index, row
         finally:
-            for task in (*pending, *holding):
+            for task in pending:
                 self._ray.cancel(task, force=True)
 
     def _options(self, cell: Cell[Any]) -> dict[str, Any]:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import os
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 from shrinkray_gpu.errors import UsageError
@@ -46,6 +47,17 @@ def write(files: Files, folder: Path) -> None:
     for name, data in files.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_bytes(data)
+
+
+def _in_json(name: str) -> str:
+    return json.dumps(name)[1:-1]
+
+
+def renamed(text: str, names: Mapping[str, str], written: Callable[[str], str] = _in_json) -> str:
+    """With the second of each pair of names for the first. `written`: how a name stands in it."""
+    for before, now in names.items():
+        text = text.replace(written(before), written(now))
+    return text
 
 
 def _shipped(folder: Path) -> Iterator[Path]:

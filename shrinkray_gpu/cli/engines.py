@@ -29,6 +29,16 @@ shard_option = click.option(
 )
 
 
+def check_words(given: Mapping[str, Any]) -> None:
+    """Raises UsageError for words that do not go together."""
+    if given["accelerator"] and given["ray"] is None:
+        raise UsageError("--accelerator chooses among the machines of --ray: give that, too, or leave it out")
+    if given["ray"] is not None and given.get("sandbox") is not None:
+        raise UsageError("--sandbox is for this machine: leave out --ray")
+    if given["ray"] is not None and given.get("only_check"):
+        raise UsageError("--check runs FILE on this machine: leave out --ray")
+
+
 def shard_of(given: Mapping[str, Any]) -> Shard | None:
     """Raises UsageError."""
     return None if given["shard"] is None else Shard.parse(given["shard"])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import shlex
+import shutil
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -53,6 +54,9 @@ def launches_command(command: Sequence[str], output: Path, launch: int | None, t
     """
     if not command:
         raise UsageError("which program? Usage: shrink launches -- ./program ARGS...")
+    if shutil.which(command[0]) is None:
+        said = f"no such option '{command[0]}'" if command[0].startswith("-") else f"there is no program {command[0]}"
+        raise UsageError(f"{said}. Usage: shrink launches [options] -- ./program ARGS...")
     library, folder = launch_recorder.library(), _emptied(output)
     environment = launch_recorder.environment(os.environ, library, folder.absolute(), launch)
     try:

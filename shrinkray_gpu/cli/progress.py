@@ -67,7 +67,8 @@ class Progress:
         )
 
     def _draw(self, event: ProgressEvent, test: TieredTest, seconds: float) -> None:
-        size = f"{self.tokens} tokens, {self.lines} lines"
+        of_all = "" if self.screen.terminal else f"of {self.total} "
+        size = f"{self.tokens} {of_all}tokens, {self.lines} line{'s' * (self.lines != 1)}"
         at, passes = ORDER.get(event.pass_name, 0), len(ORDER)
         minimal = event.round > self.shrank
         if minimal:
@@ -83,7 +84,7 @@ class Progress:
             gone = max(0, self.total - self.tokens) / max(self.total, 1)
             self.screen.bar(at / passes if minimal else gone, 1, f"{size}; {what}; {told}")
         else:
-            self.screen(f"{seconds:7.0f} s  {size} of {self.total} tokens; {what}; {told}; best: {self.best}")
+            self.screen(f"{seconds:7.0f} s  {size}; {what}; {told}; best: {self.best}")
 
     def _step(self, event: ProgressEvent, seconds: float) -> str:
         what = {"round": f"round {event.round}", "note": event.text}.get(

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from shrinkray_gpu.cli import project_settings, sandbox
+from shrinkray_gpu.cli import engines, project_settings, sandbox
 from shrinkray_gpu.cli.case_kinds import kind_options, reducer
 from shrinkray_gpu.cli.interrupt import Interrupt
 from shrinkray_gpu.cli.json_lines import print_event
@@ -55,7 +55,8 @@ class _Reduce(TakesModule):
             "oracle", "reject", "keep", "control", "control-env", "control-patch", "confidence", "no-guards",
         ),
         "What FILE may be": ("m", "sources", "launch", "pass", "ptxas", "nvcc"),
-        "How it is run": ("arch", "python", "env", "cwd", "writable", "sandbox", "jobs", "gpus"),
+        "How it is run": ("arch", "python", "env", "cwd", "writable", "sandbox"),
+        "What it is spread over": ("jobs", "gpus", "ray", "accelerator"),
         "How long it may take": ("timeout", "max-time", "final-runs", "resume", "restart", "check"),
         "What comes of it": ("output", "no-report", "for", "publish", "zip", "cu", "gpu-price"),
         "What is said": ("quiet", "verbose", "json", "help"),
@@ -105,6 +106,8 @@ class _Reduce(TakesModule):
 @click.option(
     "--gpus", type=click.IntRange(1), metavar="N", help="GPUs to spread lanes over. Default: all like the first."
 )
+@engines.ray_option
+@engines.accelerator_option
 @click.option(
     "--max-time",
     type=click.FloatRange(0, min_open=True),
@@ -222,7 +225,9 @@ def reduce_command(
             echo(f"{one.name:16} {one.why}")
         return
     if file is None and module is None:
-        fail("which file? Usage: shrink FILE [options] [ARGS...], or shrink [options] -m MODULE ARGS...", 2)
+        own = "shrink check" if given["only_check"] else "shrink"
+        fail(f"which file? Usage: {own} FILE [options] [ARGS...], or {own} [options] -m MODULE ARGS...", 2)
+    engines.check_words(given)
     sandbox.enter(given["sandbox"], words, _sandbox_places(file, given))
     quiet = given["quiet"] or given["as_json"]
     screen = narrator(quiet)

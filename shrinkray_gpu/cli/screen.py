@@ -50,12 +50,13 @@ class Screen:
         """Show how far something has come, in place of what goes on; on a terminal only."""
         if not self.terminal:
             return
+        text = escaped_line(text)
         if self._bar is None or self._what:
             self._end()
             self._begin(total, text)
         self._bar.total = total
         self._bar.n = done
-        self._bar.set_description_str(escaped_line(text))
+        self._bar.set_description_str(text)
 
     def counted(self, done: int, total: int) -> None:
         """The same for things that are alike."""

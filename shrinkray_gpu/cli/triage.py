@@ -157,8 +157,7 @@ def _check(paths: tuple[Path, ...], pytest: tuple[str, ...], arch: int | None, g
         raise UsageError("what is merged? Usage: shrink triage --merge DIR DIR ..., which shrink triage --shard wrote")
     if not paths and not pytest:
         raise UsageError("which failures? Usage: shrink triage junit.xml, or shrink triage -- pytest tests/")
-    if given["accelerator"] and given["ray"] is None:
-        raise UsageError("--accelerator chooses among the machines of --ray: give that, too, or leave it out")
+    engines.check_words(given)
     if given["shard"] and given["merges"] and given["no_reduce"]:
         raise UsageError("--shard with --merge shares the reductions: leave out --no-reduce, or --shard")
     if given["shard"] and pytest and arch is None:

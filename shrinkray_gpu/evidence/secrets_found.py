@@ -25,13 +25,27 @@ _KINDS = {
     "an access key of AWS": r"\b(?P<secret>A[KS]IA[0-9A-Z]{16})\b",
     "an API key of Google": r"\b(?P<secret>AIza[\w-]{30,})",
     "a token of Slack": r"\b(?P<secret>xox[a-z]-[\w-]{10,})",
+    "a webhook": r"\b(?:hooks\.slack\.com/services|discord(?:app)?\.com/api/webhooks)/(?P<secret>[\w/-]{16,})",
     "a token of PyPI or npm": r"\b(?P<secret>pypi-[\w-]{16,}|npm_\w{30,})",
+    "an API key of NVIDIA": r"\b(?P<secret>nvapi-[\w-]{16,})",
+    "an API key of Stripe": r"\b(?P<secret>[sr]k_(?:live|test)_\w{16,}|whsec_\w{16,})",
+    "an API key of SendGrid": r"\b(?P<secret>SG\.[\w-]{16,}\.[\w-]{16,})",
+    "a token of DigitalOcean": r"\b(?P<secret>do[opr]_v1_[0-9a-f]{40,})",
+    "a key of Azure": r"(?:[?&]sig=|\bAccountKey=)(?P<secret>[\w%+/-]{20,}={0,2})",
+    "a secret key of AWS": r"(?i:\baws_secret_access_key)['\"]?\s*[:=]\s*['\"]?(?P<secret>[A-Za-z0-9/+]{40})(?![\w/+])",
+    "a key in hexadecimal": r"(?i:\b\w{0,60}key)['\"]?\s*[:=]\s*['\"](?P<secret>[0-9a-f]{32,128})['\"]",
     "a JSON web token": r"\b(?P<secret>eyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]{8,})",
-    "a URL with a password": r"\b[A-Za-z][A-Za-z0-9+.-]{0,20}://[^\s/:@'\"]{0,100}:(?P<secret>[^\s/@'\"]{1,200})@",
-    "an authorization": r"(?i:\b(?:bearer|basic)) (?P<secret>[\w.~+/-]{16,}=*)",
+    "a URL with a password": r"\b[A-Za-z][A-Za-z0-9+.-]{0,20}://[^\s/:@'\"]{0,100}:(?P<secret>[^\s/'\"]{1,200})@(?=[^@])",
+    "a URL with a token": r"\b[A-Za-z][A-Za-z0-9+.-]{0,20}://(?P<secret>(?=(?:[^\s/:@'\"]{0,40}\d){4})[^\s/:@'\"]{16,200})@",
+    "a user with a password": r"(?:\s-u|--user)[ =]['\"]?[^\s:'\"]{1,60}:(?P<secret>[^\s'\"]{4,})",
+    "a cookie": r"(?i:\b(?:set-)?cookie): ?(?P<secret>[^\n'\"]{8,})",
+    "an authorization": r"(?i:\b(?:bearer|basic|authorization['\"]?\s*[:=]\s*['\"]?token)) "
+    r"(?P<secret>[\w.~+/-]{16,}=*)",
     "an option with a secret": rf"(?i:--[\w-]{{0,40}}{_NAME})(?:=|\s+)"
     r"['\"]?(?P<secret>(?!\d+\b)[^\s'\"=-][^\s'\"]{3,})",
     "a password": r"(?i:\b\w{0,60}(?:passw(?:or)?d|passphrase))['\"]?\s*[:=]\s*['\"](?P<secret>[^'\"\n]{4,})['\"]",
+    "a password without quotes": r"(?i:\b\w{0,60}passw(?:or)?d)="
+    r"(?P<secret>(?=[^\s'\"]{0,40}\d)[^\s'\"()\[\],.]{4,})(?![\w(\[.])",
     "a variable with a secret": rf"(?i:\b\w{{0,60}}{_NAME})['\"]?\s*[:=]\s*"
     r"(?:['\"](?P<secret>(?=(?:[^'\"]{0,40}\d){3})[^'\"\s]{12,200})['\"]|"
     r"(?P<bare>(?!0x)(?=(?:\w{0,40}\d){4})[A-Za-z0-9/+]{20,200}={0,2})(?![\w.(\[]))",

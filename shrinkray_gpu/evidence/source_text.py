@@ -45,13 +45,14 @@ def line_of(text: str, line: int) -> str:
     return lines[line - 1].strip() if 0 < line <= len(lines) else ""
 
 
-def construct(text: str, line: int, access: str = "") -> str:
+def construct(text: str, line: int, access: str = "", column: int = -1) -> str:
     """What the line does to memory, by the names that it calls: `descriptor load`, `tl.store`, `helper, tl.dot`. Empty
     if it calls nothing.
 
-    `access` is what is known of the faulting instruction (`read`, `write`), for a line that does both.
+    `access` is what is known of the faulting instruction (`read`, `write`), for a line that does both. `column` is
+    where Triton's front end says that the call begins, from 0.
     """
-    calls = list(_calls(text, line))
+    calls = list(_calls(text, line, column))
     modules = languages.modules(import_bindings(text), languages.USUAL)
     asserted = next((call for call in calls if call.rpartition(".")[2] == "device_assert"), "")
     if asserted and not access:
@@ -90,11 +91,13 @@ def _function(text: str, name: str) -> ast.FunctionDef | None:
     return max(functions, key=lambda node: len(node.decorator_list), default=None)
 
 
-def _calls(text: str, line: int) -> Iterator[str]:
-    """Dotted names of what is called on that line, innermost first, or else of the call that spans it."""
+def _calls(text: str, line: int, column: int = -1) -> Iterator[str]:
+    """Dotted names of what is called on that line, innermost first, or else of the call that spans it: of the calls
+    that begin at that column, if one does."""
     found = [node for node in _nodes(text) if isinstance(node, ast.Call)]
+    there = [node for node in found if (node.lineno, node.col_offset) == (line, column)]
     # Of a call over several lines the compiler tells the line of its name or of its end.
-    on_line = [node for node in found if _name_line(node) == line] or [
+    on_line = there or [node for node in found if _name_line(node) == line] or [
         node for node in found if node.lineno <= line <= (node.end_lineno or node.lineno)
     ]
     for node in sorted(on_line, key=lambda node: len(ast.unparse(node))):

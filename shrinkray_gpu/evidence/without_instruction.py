@@ -28,16 +28,19 @@ def of_compilation(seen: Evidence, subject: Subject, run: Run, fault: Fault) -> 
         return of_host(seen, subject, run)
     raw = "\n".join([*_causes(run), compile.printed, compile.failure.text if compile.failure else ""])
     place: SourceLine | None = None
+    column = -1
     if found := _DIAGNOSED.search(raw):
         sight = Sight(compile.kernel, file=found.group(1), line=int(found.group(2)), column=int(found.group(3)))
         place = place_of(subject, sight, subject.script.path.name)
     for found in _FRONT_END.finditer(raw) if place is None else ():  # innermost first, maybe in Triton's own library
         file, start = _defined(subject, run, found.group(3) or compile.kernel)
         if start:
+            column = int(found.group(2))
             sight = Sight(compile.kernel, file=file, line=start + int(found.group(1)) - 1)
             place = place_of(subject, sight, subject.script.path.name)
             break
-    construct = source_text.construct(text_at(subject, place), place.line) if place is not None else ""
+    text = text_at(subject, place) if place is not None else ""
+    construct = source_text.construct(text, place.line, column=column) if place is not None else ""
     return replace(
         seen,
         fault=replace(fault, construct=construct),

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from shrinkray_gpu.attachment.header import Header
+from shrinkray_gpu.cells.cell import CellEngine
 from shrinkray_gpu.errors import NotReproduced, UsageError
 from shrinkray_gpu.events import Checked, Finished, Hear, Phase, Verified, one_at_a_time, saying
 from shrinkray_gpu.evidence.other_faults import OtherFaults
@@ -38,6 +39,7 @@ from shrinkray_gpu.job.ready import prepare, user_program
 from shrinkray_gpu.job.reduction_events import heard_by, started, tell_ready
 from shrinkray_gpu.job.search_run import search
 from shrinkray_gpu.job.second_result import write_second_result
+from shrinkray_gpu.job.try_cells import cluster_of, hosts_of
 from shrinkray_gpu.job.whose import Whose, whose
 from shrinkray_gpu.judging.tiered_test import TieredTest
 from shrinkray_gpu.options import Options, Say, display_name
@@ -84,15 +86,26 @@ def reduce(
     """
     path, options, hear = Path(path), options_of(options or Options(), named), one_at_a_time(on_event)
     output, folder = places(path, options)
-    with _nothing_of_a_refusal(folder), folder_gone.folder_watch(path, output) as opened:
+    told = saying(say, hear)
+    with (
+        cluster_of(options, told) as (cluster, options),
+        _nothing_of_a_refusal(folder) as held,
+        folder_gone.folder_watch(path, output) as opened,
+    ):
+
+        def begun(journal: Journal) -> None:
+            held.append(journal)
+            opened(journal)
+
         return _reduced(
             path,
             options,
-            saying(say, hear),
+            told,
             progress or (lambda event, test: None),
             stop or (lambda: False),
-            opened,
+            begun,
             hear,
+            cluster,
         )
 
 
@@ -104,6 +117,7 @@ def _reduced(
     stop: Callable[[], bool],
     opened: Callable[[Journal], None],
     hear: Hear,
+    cluster: CellEngine | None,
 ) -> Result:
     first = time.monotonic()
     options = where_it_runs(path, options, say)
@@ -119,6 +133,8 @@ def _reduced(
     check_controls(named, chosen, options)
     _say_doubt(chosen, say)
     given = user_program(path, program, options, chosen, building(program, setup_of(path, folder, options)), say)
+    hosts = None if cluster is None else hosts_of(cluster, folder, given.script, given.setup, options.accelerator)
+    given = replace(given, limits=replace(given.limits, hosts=hosts))
     hear(started(path, options, program, (output, folder)))
     width = max(6, min(32, 3 * given.limits.jobs))
     with Journal.open(
@@ -153,6 +169,8 @@ def _reduced(
             progress = heard_by(progress, hear, folder / "best.py")
             reduction = search(ready, program, options, journal, finds, say=say, progress=progress, stop=stop)
             searched = time.monotonic()
+            if hosts is not None:
+                say(f"runs on the cluster: {hosts}")
             hear(Phase("verify"))
             end = conclude(ready, reduction, program, output, options, say)
             hear(Verified(str(output), end.final.verified, end.final.runs, end.final.stands))
@@ -205,19 +223,18 @@ def _reduced(
 
 
 @contextmanager
-def _nothing_of_a_refusal(folder: Path) -> Iterator[None]:
-    """A program that does not show the fault leaves no folder, unless one was there before; bad input leaves none that
-    is empty."""
+def _nothing_of_a_refusal(folder: Path) -> Iterator[list[Journal]]:
+    """A program that does not show the fault leaves no folder, nor does bad input without a best so far, unless one was
+    there before. The body tells of the journal that it opened: until then the folder may be another's."""
     was_there = os.path.exists(folder)
+    held: list[Journal] = []
     try:
-        yield
-    except NotReproduced:
-        if not was_there:
+        yield held
+    except (NotReproduced, UsageError) as error:
+        if not was_there and held and (isinstance(error, NotReproduced) or not (folder / "best.py").exists()):
             shutil.rmtree(folder, ignore_errors=True)
-        raise
-    except UsageError:
-        if not was_there:
-            with suppress(OSError):  # there is something in it, such as the best so far
+        elif not was_there:
+            with suppress(OSError):  # another's, who was faster
                 os.rmdir(folder)
         raise
 

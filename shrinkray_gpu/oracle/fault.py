@@ -366,8 +366,9 @@ def _until(failure: Failure | None, stderr: str) -> str:
     if failure is None:
         return stderr
     first = f"{failure.type}: {failure.text}".partition("\n")[0].rstrip(": ")
-    own = [found.start() for found in re.finditer(rf"^{re.escape(first)}", stderr, re.MULTILINE)]
-    return stderr[: own[-1]] if own else stderr
+    lines = "\n" + stderr
+    at = lines.rfind("\n" + first)
+    return lines[1 : at + 1] if at >= 0 else stderr
 
 
 def _children(run: Run) -> str:

@@ -35,7 +35,7 @@ class Size(NamedTuple):
 Lexeme: TypeAlias = tuple[str, str]
 """Kind and text."""
 
-_LEXEME = re.compile(
+LEXEME = re.compile(
     r"""
     (?P<skip>\#[^\n]*|\\\n)
   | (?P<fstring>(?:[fFtT][rR]?|[rR][fFtT])(?:'{3}(?:\\.|[^\\])*?'{3}|"{3}(?:\\.|[^\\])*?"{3}
@@ -113,7 +113,7 @@ def together(parts: Sequence[PartSize], characters: int) -> Size:
 
 
 def _lex(text: str) -> Iterator[Lexeme]:
-    return ((m.lastgroup or "", m.group()) for m in _LEXEME.finditer(text) if m.lastgroup != "skip")
+    return ((m.lastgroup or "", m.group()) for m in LEXEME.finditer(text) if m.lastgroup != "skip")
 
 
 def _source(word: str) -> str:
@@ -186,7 +186,7 @@ class Exposure(NamedTuple):
 
 def exposures(text: str) -> list[Exposure]:
     """The places whose points add up to what is infinite in this text and its guard level, in its order."""
-    matches = [m for m in _LEXEME.finditer(text) if m.lastgroup != "skip"]
+    matches = [m for m in LEXEME.finditer(text) if m.lastgroup != "skip"]
     found = _missing_guards([_part_exposure([m.group() for m in matches], text)])
     return [Exposure(text.count("\n", 0, matches[at].start()) + 1, lack, points) for at, lack, points in found]
 

@@ -73,7 +73,7 @@ class GpuGroups:
         while True:
             with self.one() as group:
                 run = make(group)
-            if len(self) == 1 or not _doubtful(run):
+            if len(self) == 1 or not doubtful(run):
                 return run
             dropped, none_left = self.drop_sick([group])
             if none_left:
@@ -138,7 +138,7 @@ def grouped(names: Sequence[str], size: int) -> tuple[str, ...]:
     return tuple(",".join(names[at : at + size]) for at in range(0, len(names) - size + 1, size))
 
 
-def _doubtful(run: Run) -> bool:
+def doubtful(run: Run) -> bool:
     """Whether a run may have ended as it did because its GPU is sick."""
     failed = "\n".join([run.failure.text if run.failure is not None else "", *run.children])
     return bool(run.trouble or (run.timed_out and not run.hanging) or _LOST.search(failed))

@@ -14,11 +14,12 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from shrinkray_gpu.device import coredump, gpus
 from shrinkray_gpu.errors import UsageError
 from shrinkray_gpu.runner import sanitizer, twins
+from shrinkray_gpu.runner.driverless import driverless
 from shrinkray_gpu.runner.gpu_groups import GpuGroups
 from shrinkray_gpu.runner.host_memory import SHORT
 from shrinkray_gpu.runner.inside.compare.comparison import AGAINST, KNOB
@@ -29,6 +30,7 @@ from shrinkray_gpu.runner.request import Request, RunSettings
 from shrinkray_gpu.runner.run import Run
 from shrinkray_gpu.runner.shared_gpu import unshared
 from shrinkray_gpu.runner.stock import LaneRecord, LaneTerms, Stock, Stocks
+from shrinkray_gpu.runner.terms import Terms
 
 COLD = 60.0
 """Seconds more for a cold process than for a lane: it imports what the lane has."""
@@ -83,21 +85,10 @@ class Script:
         return settings if CODE.isdisjoint(wants) else replace(settings, machine_code=True)
 
 
-@dataclass(frozen=True)
-class Terms:
-    """On what terms a pool runs candidates."""
+class OtherHosts(Protocol):
+    """Machines that run candidates in place of this one, each as its own pool would."""
 
-    mode: str
-    """Names the runs: `fork`, `virtual`; or `cold`, which starts a process for each."""
-    jobs: int
-    """Runs at a time; the others wait."""
-    seconds: float
-    extra: float = COLD
-    """Seconds more for a run whose process imports what a lane has imported already."""
-    reuse: bool = False
-    """Whether a lane takes another candidate after one that left it clean."""
-    narrow: bool = False
-    """Whether lanes' contexts have one hardware queue each, see NARROW; what the user or the script sets stays."""
+    def run(self, pool: Pool, request: Request, settings: RunSettings, fresh: bool) -> Run: ...
 
 
 class Pool:
@@ -117,12 +108,15 @@ class Pool:
         seconds: float,
         groups: GpuGroups | None = None,
         extra: float = COLD,
+        hosts: OtherHosts | None = None,
     ) -> None:
         self.script = script
         self.setup = twins.with_hash_seed(setup) if script.twins else setup
         self.terms = Terms(mode, jobs, seconds, extra, reuse=setup.reuse, narrow=setup.warm)
         self.groups = groups or GpuGroups()
         """Of GPUs: each has lanes of its own."""
+        self.hosts = hosts
+        """What runs plain candidates. What leaves files beside its answer, and each knob, has its run here."""
         self._record = LaneRecord()
         self._workers = Stocks(WORKERS * len(self.groups))
         self._others = Stocks(OTHERS * len(self.groups))
@@ -204,6 +198,15 @@ class Pool:
             return self._with_other(run, way, lambda other: self._run(request, bare, fresh, other), settled)
 
     def _run(self, request: Request, settings: RunSettings, fresh: bool, way: KnobSetting) -> Run:
+        if self.hosts is None or way != PLAIN or settings.capture or settings.observe or settings.against:
+            return self.run_here(request, settings, fresh, way)
+        run = self.hosts.run(self, request, settings, fresh)
+        self._record.peak = max(self._record.peak, run.peak)
+        self._record.fence = run.fence if run.pid else self._record.fence
+        return run
+
+    def run_here(self, request: Request, settings: RunSettings, fresh: bool, way: KnobSetting = PLAIN) -> Run:
+        """One run on this machine."""
         return self._on_a_gpu(partial(self._run_there, request, settings, fresh, way))
 
     def _on_a_gpu(self, make: Callable[[str], Run]) -> Run:
@@ -351,7 +354,8 @@ class Pool:
         )
 
     def _plain(self, head: Preamble, group: str) -> Stock:
-        return Stock(Worker.start(self._setup(head, group, PLAIN)), self.jobs // len(self.groups) + 1)
+        most = SPARES if self.hosts is not None else self.jobs // len(self.groups) + 1
+        return Stock(Worker.start(self._setup(head, group, PLAIN)), most)
 
     def _other(self, head: Preamble, group: str, way: KnobSetting) -> Stock:
         setup = self._setup(head, group, way)
@@ -380,18 +384,10 @@ class Pool:
         if self.setup.arch:
             chosen = {"CUDA_VISIBLE_DEVICES": ""}  # the virtual GPU stays clear of a real one
             if gpus.driver():
-                chosen |= self._driverless({**self.setup.environment, **dict(settings), **way.environment})
+                environment = {**self.setup.environment, **dict(settings), **way.environment}
+                chosen |= driverless(self.setup.scratch, environment)
         if way.python or not HARMLESS.issuperset(way.environment):
             other = hashlib.sha256(way.name.encode()).hexdigest()[:12]
             chosen["TRITON_CACHE_DIR"] = os.path.join(self.setup.scratch, f"kernels-{other}")
         # From the start, since tempfile remembers its folder: the parent's warm-up would fix it at /tmp.
         return {**self.setup.environment, "TMPDIR": self.setup.scratch, **dict(settings), **way.environment, **chosen}
-
-    def _driverless(self, environment: Mapping[str, str]) -> dict[str, str]:
-        """So that no driver is found. NVRTC starts it (CUDA 13.0), and in a child of a process that had started it and
-        seen no group it died of SIGSEGV on an H100, or waited until its time was over."""
-        folder = os.path.join(self.setup.scratch, "driverless")
-        os.makedirs(folder, exist_ok=True)
-        open(os.path.join(folder, "libcuda.so.1"), "a").close()  # "file too short", and nothing is looked for further
-        path = [folder, environment.get("LD_LIBRARY_PATH", "")]
-        return {"LD_LIBRARY_PATH": os.pathsep.join(filter(None, path))}

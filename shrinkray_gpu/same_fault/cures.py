@@ -144,8 +144,8 @@ def _type_of_other(node: cst.CSTNode, code: Code) -> Offers:
     """An operand of a product, cast to what the other one has."""
     if isinstance(node, cst.Call) and dotted_text(node.func).endswith(".dot") and len(node.args) > 1:
         one, other = (arg.value for arg in node.args[:2])
-        yield one, f"({code(one)}).to(({code(other)}).dtype)"
-        yield other, f"({code(other)}).to(({code(one)}).dtype)"
+        yield one, f"{_owner(one, code)}.to({_owner(other, code)}.dtype)"
+        yield other, f"{_owner(other, code)}.to({_owner(one, code)}.dtype)"
 
 
 def _other_axis(node: cst.CSTNode, code: Code) -> Offers:
@@ -194,6 +194,11 @@ def _method(node: cst.Call) -> str:
 def _alone(node: cst.BaseExpression, code: Code) -> str:
     """The text of an expression for any place: what is taken out of parentheses gets them again."""
     return f"({code(node)})" if node.lpar else code(node)
+
+
+def _owner(node: cst.BaseExpression, code: Code) -> str:
+    """The text of an expression before a dot."""
+    return code(node) if isinstance(node, (cst.Name, cst.Attribute, cst.Call, cst.Subscript)) else f"({code(node)})"
 
 
 CURES = (

@@ -35,6 +35,7 @@ SECONDS = 30.0
 DEFECTS = 3
 """Edits after one another that are looked for."""
 PROVED = "by Triton's IR no access leaves its tensor then"
+COMPILES = "it compiles then, and by Triton's IR no access leaves its tensor"
 ENDS_WELL = "it compiles and ends well then; not all of its accesses could be followed"
 _TOKEN = re.compile(r"\w+|[^\w\s]")
 Trial = Callable[[str], Run]
@@ -124,7 +125,7 @@ class _TwinSearch:
         for edit, run in self._tried(text, candidates):
             if _ends_well(run) and run.launches:
                 followed = all(not launch.unfollowed for launch in run.launches)
-                return Health(HealthyTwin(edit.text, (edit,), PROVED if followed else ENDS_WELL))
+                return Health(HealthyTwin(edit.text, (edit,), COMPILES if followed else ENDS_WELL))
             if not second and (causes := LaunchCauses.of(run)) is not None:
                 second = f"once it compiles ({edit.edit}), {causes.causes[0].sentence}"
         return Health(second=second)

@@ -157,10 +157,16 @@ def _check_alike(parts: Sequence[_ShardFolder], say: Callable[[str], None]) -> N
             for name in sorted({*mine, *theirs} - {*_OF_MACHINE}):
                 if mine.get(name) == theirs.get(name):
                     continue
-                what = f"{each.folder} has {name} {theirs.get(name)}, and {first.folder} {mine.get(name)}"
+                other, ours = (_word(name, said.get(name)) for said in (theirs, mine))
+                what = f"{each.folder} has {name} {other}, and {first.folder} {ours}"
                 if name not in _TOLD:
                     raise UsageError(f"{what}: shards of one triage have the same")
                 say(what)
+
+
+def _word(name: str, value: Any) -> str:
+    """A setting as a user types it."""
+    return architectures.name(value) if name == "arch" and value is not None else str(value)
 
 
 def _check_all(parts: Sequence[_ShardFolder], what: str) -> None:
@@ -171,7 +177,10 @@ def _check_all(parts: Sequence[_ShardFolder], what: str) -> None:
         if each.shard.count != count:
             raise UsageError(f"{each.folder} is shard {each.shard}, and {parts[0].folder} {parts[0].shard}")
         if each.shard.index in there:
-            raise UsageError(f"{each.folder} is shard {each.shard}, as {there[each.shard.index]} is: leave one out")
+            twice = there[each.shard.index]
+            if each.folder.samefile(twice):
+                raise UsageError(f"{each.folder} is named twice: leave one out")
+            raise UsageError(f"{each.folder} is shard {each.shard}, as {twice} is: leave one out")
         there[each.shard.index] = each.folder
     if missing := [f"{index}/{count}" for index in range(1, count + 1) if index not in there]:
         raise UsageError(f"without shard {', '.join(missing)} the {what} are not whole: name its folder, too")

@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 import time
 from abc import abstractmethod
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TypeVar
 
 from shrinkray_gpu.cells.cell import Cell, Row, gpu_needs
-from shrinkray_gpu.cells.shipped_files import Files, packed
+from shrinkray_gpu.cells.shipped_files import Files, packed, renamed
 from shrinkray_gpu.cells.sick_gpu import checked
 from shrinkray_gpu.errors import ShrinkError
 from shrinkray_gpu.runner import cores
@@ -81,7 +81,7 @@ class TriageCell(Cell[Reruns]):
             return row
         held: Files | None = row.pop(FILES, None)
         names = {str(self.where.cwd): str(self.moved_from)}
-        told: Row = json.loads(_renamed(json.dumps(row), names))
+        told: Row = json.loads(renamed(json.dumps(row), names))
         return {**told, FILES: _as_here(held, names)} if held is not None else told
 
     @abstractmethod
@@ -231,7 +231,7 @@ class ReductionCell(TriageCell):
         told = reduced(self.members, lanes.place, reducing, folder, seconds, lanes.closing)
         names = {str(folder): str(self.folder)}
         held = _as_here(packed(folder) if folder.exists() else {}, names)
-        return {**json.loads(_renamed(json.dumps(told), names)), FILES: held}
+        return {**json.loads(renamed(json.dumps(told), names)), FILES: held}
 
     def lost(self, why: str) -> Row:
         return {"state": FAILED, "member": self.members[0].name, "why": why}
@@ -259,23 +259,12 @@ def _moved(report: ReportedFailure, places: Mapping[Path, Path]) -> ReportedFail
     return replace(report, capsule=str(places[Path(report.capsule)])) if report.capsule else report
 
 
-def _in_json(name: str) -> str:
-    return json.dumps(name)[1:-1]
-
-
-def _renamed(text: str, names: Mapping[str, str], written: Callable[[str], str] = _in_json) -> str:
-    """With the second of each pair of names for the first. `written`: how a name stands in it."""
-    for before, now in names.items():
-        text = text.replace(written(before), written(now))
-    return text
-
-
 def _as_here(files: Files, names: Mapping[str, str]) -> Files:
     """The files with other names in their text. What is no text stays as it is."""
     found = {}
     for name, data in files.items():
         try:
-            found[name] = _renamed(data.decode(), names, str).encode()
+            found[name] = renamed(data.decode(), names, str).encode()
         except UnicodeDecodeError:
             found[name] = data
     return found

@@ -25,3 +25,12 @@ def test_how_two_compilers_are_compared_stands_below_how_it_is_run() -> None:
     header = Header("400 registers, 100 by Triton 3.6.0", "shrink repro.py --check", "failing.py", "run it with both")
     rows = header.above("x = 1\n", "repro.py", versions={}, arch=90, argv=()).splitlines()
     assert rows[rows.index("# Run: shrink repro.py --check") + 1] == "# Compare: run it with both"
+
+
+def test_a_long_message_goes_on_in_the_next_line_and_a_command_does_not() -> None:
+    command = f"shrink repro.py --check --oracle '{'a long message ' * 12}'"
+    header = Header("a long message " * 12, command, "failing.py")
+    rows = header.above("x = 1\n", "repro.py", versions={}, arch=90, argv=()).splitlines()
+    assert [row for row in rows if len(row) > 120] == [f"# Run: {command}"]
+    assert " ".join(row.removeprefix("# ") for row in rows).startswith(f"Shows: {header.shows}")
+    assert all(row.startswith("#") for row in rows[: rows.index("")])

@@ -195,3 +195,30 @@ def test_a_triage_through_ray_is_that_of_this_machine(cluster: Any, tmp_path: Pa
         told.append(json.loads(re.sub(r'"seconds": [\d.]+', '"seconds": 0', done.out)))
     assert told[0] == told[1] and told[0]["failures"] == 2
     assert str(tmp_path / "test_it.py") in told[1]["clusters"][0]["members"][0]["message"]
+
+
+def test_ctrl_c_ends_a_triage_through_ray_in_seconds_and_the_same_command_goes_on(cluster: Any, tmp_path: Path) -> None:
+    """One test ends, and one sleeps for longer than anybody waits until a file is there."""
+    tests, flag = tmp_path / "tests", tmp_path / "flag"
+    tests.mkdir()
+    waits = f"def test_b():\n    time.sleep(0 if os.path.exists({str(flag)!r}) else 1000)\n    1 // 0\n"
+    (tests / "test_it.py").write_text(f"import os, time\n\n\ndef test_a(): raise ValueError\n\n\n{waits}")
+    before = {*Path(tempfile.gettempdir()).glob("shrink-worker-*")}
+    words = ("triage", "--arch", "sm_90", "--no-reduce", "--timeout", "1000", "--ray", cluster.address)
+    words = (*words, "-o", "../out", "--", "pytest", "-p", "no:cacheprovider", ".")
+    with shrinking(*words, cwd=tests) as process:
+        assert process.stderr is not None
+        assert any("test_it.py::test_a" in line for line in process.stderr)
+        began = time.monotonic()
+        process.send_signal(signal.SIGINT)
+        said = process.communicate(timeout=100)[1]
+    assert process.returncode == 130 and time.monotonic() - began < 30, said
+    assert "The same command goes on" in said and "Traceback" not in said
+    deadline = time.monotonic() + 60
+    while left := {*Path(tempfile.gettempdir()).glob("shrink-worker-*")} - before:
+        assert time.monotonic() < deadline, left
+        time.sleep(0.5)
+    flag.touch()
+    again = shrink(*words, cwd=tests)
+    assert again.code == 0 and "2 failures: 2 causes" in again.out, again
+    assert "test 1 of 2" not in again.err and "test 2 of 2" in again.err

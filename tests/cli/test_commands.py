@@ -117,6 +117,21 @@ def test_check_is_a_command_and_an_option(words: list[str], code: int, tmp_path:
     assert {each.name for each in check_command.params} < {each.name for each in reduce_command.params}
 
 
+def test_check_without_a_file_names_itself() -> None:
+    assert "Usage: shrink check FILE" in complaint("check")
+    assert "Usage: shrink FILE" in complaint()
+
+
+@pytest.mark.parametrize(
+    ("word", "message"), [("--outptu", "no such option '--outptu'"), ("./nothing", "there is no program ./nothing")]
+)
+def test_launches_looks_for_the_program_before_it_makes_a_folder(
+    word: str, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert message in complaint("launches", word, "x") and list(tmp_path.iterdir()) == []
+
+
 def test_elsewhere_than_on_linux_one_line_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "platform", "win32")
     assert complaint("failing.py").startswith(

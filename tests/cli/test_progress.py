@@ -66,14 +66,14 @@ def test_a_log_gets_a_line_every_ten_seconds() -> None:
     size = LARGE.size.tokens
     assert begun == f"searching from {size} tokens, 3 lines; Ctrl-C keeps the best so far: x.shrink/best.py"
     assert [line.split()[0] for line in said] == ["10", "20"]
-    assert f"{size} tokens, 3 lines of {size} tokens; pass loops, round 1; tries: 10 dry run, 40 lane, 5.0/s" in said[0]
+    assert f"{size} of {size} tokens, 3 lines; pass loops, round 1; tries: 10 dry run, 40 lane, 5.0/s" in said[0]
     assert said[0].endswith("; 3 lanes; best: x.shrink/best.py")
 
 
 @pytest.mark.parametrize("kind", ["accepted", "rolled back"])
 def test_the_size_is_that_of_the_best(kind: str) -> None:
     said = shown(io.StringIO(), (0, "round", LARGE), (1, kind, SMALL), (12, "tried", LARGE))
-    assert f"{SMALL.size.tokens} tokens, 1 lines of {LARGE.size.tokens} tokens" in said
+    assert f"{SMALL.size.tokens} of {LARGE.size.tokens} tokens, 1 line;" in said
 
 
 def test_verbose_tells_each_step() -> None:
@@ -86,7 +86,7 @@ def test_a_terminal_gets_one_bar_with_what_matters_first(width: int, monkeypatch
     monkeypatch.setenv("COLUMNS", str(width))
     said = shown(Terminal(), (0, "round", LARGE), (1, "accepted", SMALL), (2, "accepted", SMALL))
     last = plain(said).split("\r")[-1]
-    assert f"0:00:00 {SMALL.size.tokens} tokens, 1 lines; pass loops, round 2; 50 tries" in last and "%" not in last
+    assert f"0:00:00 {SMALL.size.tokens} tokens, 1 line; pass loops, round 2; 50 tries" in last and "%" not in last
     assert all(len(line) <= width for line in plain(said).splitlines()[1:])
 
 

@@ -18,6 +18,7 @@ import pytest
 from shrinkray_gpu.cli.main import main
 from shrinkray_gpu.events import printed_result
 from shrinkray_gpu.passes import PASSES
+from tests.forked.keepers import forking
 
 SHRINK = [sys.executable, "-m", "shrinkray_gpu"]
 PATIENCE = 300
@@ -55,9 +56,10 @@ def environment() -> dict[str, str]:
     return {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST", "TRITON_"))}
 
 
-def shrink(*words: str | Path, cwd: Path, report: bool = False) -> Said:
-    """The command, from beginning to end; a reduction without its attachment, unless the test is about that."""
-    command = [*SHRINK, *_without(words, report), *map(str, words)]
+def shrink(*words: str | Path, cwd: Path, report: bool = False, interpreters: bool = False) -> Said:
+    """The command, from beginning to end; a reduction without its attachment, unless the test is about that. What it
+    starts are forks of a process that has torch imported, see `tests.forked`; or new `interpreters`, as for a user."""
+    command = [*(SHRINK if interpreters else forking()), *_without(words, report), *map(str, words)]
     done = subprocess.run(command, cwd=cwd, env=environment(), capture_output=True, text=True, timeout=PATIENCE)
     return Said(done.returncode, done.stdout, done.stderr)
 

@@ -154,6 +154,7 @@ def test_what_is_no_fault_of_a_kernel_is_asked_about_and_not_adopted(
 ) -> None:
     (tmp_path / "other.py").write_text(text)
     check(shrink("other.py", "extra", cwd=tmp_path), 2, words, f"ask for --oracle {oracle}", folder=tmp_path)
+    assert not (tmp_path / "other.shrink").exists(), "what was refused leaves nothing"
     assert shrink("other.py", "extra", "--check", "--oracle", oracle, cwd=tmp_path).code == 0
 
 
@@ -161,6 +162,7 @@ def test_a_missing_module(tmp_path: Path) -> None:
     (tmp_path / "needy.py").write_text("import no_such_module\n")
     check(shrink("needy.py", *INDEX, cwd=tmp_path), 2, "no_such_module", "--python", folder=tmp_path)
     check(shrink("needy.py", cwd=tmp_path), 2, "no_such_module", "--python", folder=tmp_path)
+    assert not (tmp_path / "needy.shrink").exists()
 
 
 def test_an_interpreter_without_torch(tmp_path: Path) -> None:

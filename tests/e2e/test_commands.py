@@ -144,7 +144,7 @@ def elsewhere(repro: Path) -> Path:
 
 def test_a_package_under_pytest(tmp_path: Path) -> None:
     given(tmp_path, PACKAGE)
-    said = well(shrink(*TMA, *SOON, "-m", "pytest", "tests/test_rows.py::test_sums", cwd=tmp_path))
+    said = well(shrink(*TMA, *SOON, "-m", "pytest", "tests/test_rows.py::test_sums", cwd=tmp_path, interpreters=True))
     assert "-m pytest tests/test_rows.py::test_sums" in said.out
     assert " lines to " not in said.out, "the lines of the driver are not those of the program"
     repro = tmp_path / "repro_pytest_test_rows.py"

@@ -57,7 +57,7 @@ def is_one_launch(repro: Path) -> None:
 
 def test_flags_behind_file_are_the_program_s(tmp_path: Path) -> None:
     (tmp_path / "run.py").write_text(f"{KERNEL}{FLAGS}copied(torch.ones(1024, device='cuda'), given.op)\n")
-    said = well(shrink("run.py", "--op", "wild", *OUTSIDE, *SOON, "7", cwd=tmp_path))
+    said = well(shrink("run.py", "--op", "wild", *OUTSIDE, *SOON, "7", cwd=tmp_path, interpreters=True))
     assert "running run.py --op wild 7 as it is ..." in said.err
     is_one_launch(tmp_path / "repro_run.py")
 

@@ -314,7 +314,7 @@ def test_the_mistake_stays_and_its_cure_cures(
     pytest.importorskip("triton")
     (tmp_path / "failing.py").write_text(program)
     asked = ("--oracle", oracle, "--arch", "sm_90", "--jobs", "1", *SHORT, "--json")
-    said = shrink("failing.py", *asked, cwd=tmp_path)
+    said = shrink("failing.py", *asked, cwd=tmp_path, interpreters=program is TYPES)
     assert said.code == 0, said
     assert "not lifted" in said.result["lifted"]
     repro = (tmp_path / "repro_failing.py").read_text()

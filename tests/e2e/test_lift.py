@@ -55,10 +55,12 @@ main()
 """Compiles a kernel for 32, then for 64: an oracle that asks for both needs the list of launches."""
 
 
-def reduced(folder: Path, *words: str, text: str = NARROW_TILES, argv: tuple[str, ...] = ()) -> dict[str, Any]:
+def reduced(
+    folder: Path, *words: str, text: str = NARROW_TILES, argv: tuple[str, ...] = (), interpreters: bool = False
+) -> dict[str, Any]:
     """The result of the command, as its --json says."""
     (folder / "failing.py").write_text(text)
-    said = shrink("failing.py", *words, "--json", "--", *argv, cwd=folder)
+    said = shrink("failing.py", *words, "--json", "--", *argv, cwd=folder, interpreters=interpreters)
     assert said.code == 0, said
     return said.result
 
@@ -71,7 +73,7 @@ def test_the_faulty_launch_alone_is_what_is_reduced_and_takes_no_arguments(tmp_p
     text = NARROW_TILES.replace("def main(mode", "import sys\n\n\ndef main(mode").replace(
         "    main()", "    main(sys.argv[1])"
     )
-    told = reduced(tmp_path, *MISALIGNED, *only(*PASSES), text=text, argv=("fast",))
+    told = reduced(tmp_path, *MISALIGNED, *only(*PASSES), text=text, argv=("fast",), interpreters=True)
     assert told["lifted"].startswith("lifted: launch 1 of 1 (row_sums) alone shows the fault, 21 lines to ")
     assert told["before"][0] == 21 and told["after"][0] <= 13
     assert "main" not in told["text"] and "print" not in told["text"]

@@ -43,7 +43,7 @@ def attached(case: str, folder: Path, *words: str, report: bool = True) -> Path:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("SHRINK_ENVIRONMENTS", str(folder / "none"))  # whatever Triton this machine has aside
         asked = (*ARCH, *only("unreachable"), "--skip-pass", "lift", *words)
-        said = shrink("failing.py", *asked, cwd=folder, report=report)
+        said = shrink("failing.py", *asked, cwd=folder, report=report, interpreters=True)
     assert said.code == 0, said.err
     assert ("to attach: failing.shrink/" in said.out) is report
     return folder / "failing.shrink"

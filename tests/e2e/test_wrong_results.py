@@ -60,7 +60,7 @@ def _libraries() -> None:
 def test_the_host_s_mistake_stays_with_kernel_and_reference(tmp_path: Path, judged: Judged) -> None:
     (tmp_path / "failing.py").write_text(SCORES)
     words = ("failing.py", *OUTSIDE, "--oracle", "Tensor-likes are not close", *SOON)
-    said = shrink(*words, cwd=tmp_path)
+    said = shrink(*words, cwd=tmp_path, interpreters=True)
     assert said.code == 0, said
     assert "the check that fails holds what scores wrote against values that no kernel made; 60 of 60" in said.err
     assert "same fault: " in said.out and "apart=0.001 passes" in said.out, said.out

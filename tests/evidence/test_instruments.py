@@ -209,6 +209,12 @@ def test_the_construct_is_what_the_line_calls(line: str, access: str, expected: 
     assert source_text.construct(f"def kernel(x, y):\n    {line}\n", 2, access) == expected
 
 
+@pytest.mark.parametrize(("column", "expected"), [(24, "tl.dot"), (4, "tl.store"), (7, "tl.store")])
+def test_the_construct_is_the_call_at_which_the_front_end_points(column: int, expected: str) -> None:
+    text = "def kernel(x, y, a, b):\n    tl.store(y + x * 4, tl.dot(a, b))\n"
+    assert source_text.construct(text, 2, column=column) == expected
+
+
 @pytest.mark.parametrize("line", ["import triton.language as T", "from triton import language as T"])
 def test_the_construct_under_another_name_of_the_language(line: str) -> None:
     text = f"{line}\ndef kernel(x, y):\n    T.store(y, x.load([0]))\n"

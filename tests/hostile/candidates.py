@@ -268,6 +268,14 @@ ENDINGS = {
         stdout="full\n",
         unknown=True,
     ),
+    "no number of a file is left": Candidate(
+        "import resource\nresource.setrlimit(resource.RLIMIT_NOFILE, (3, 3))\nraise ValueError('boom')\n",
+        exit=1,
+        failure="ValueError",
+    ),
+    "an exception of a very long name": Candidate(
+        "raise type('V' * 10_000_000, (ValueError,), {})('boom')\n", exit=1, unknown=True
+    ),
     "its parent is killed": Candidate(
         "import os, time\nos.kill(os.getppid(), 9)\ntime.sleep(600)\n", exit=-9, unknown=True, refused="signals"
     ),

@@ -6,9 +6,11 @@ from pathlib import Path
 import pytest
 
 from shrinkray_gpu.passes.layout.layout import layout
-from shrinkray_gpu.passes.layout.wrapping import WIDTH
+from shrinkray_gpu.passes.layout.wrapping import LIMIT, WIDTH, wrap_lines
+from shrinkray_gpu.reduction.program import read_program
 from shrinkray_gpu.reduction.size import tokens
 from tests.passes.outcomes import lines
+from tests.reduction.any_edits import NASTY
 
 SAMPLES = sorted((Path(__file__).parent / "samples").glob("*.py"))
 
@@ -122,6 +124,91 @@ def test_a_broken_line_has_no_token_more() -> None:
         broken = layout(text + "\n")
         assert tokens(broken) == tokens(text) and broken.count("\n") > 1
         assert ast.dump(ast.parse(broken)) == ast.dump(ast.parse(text))
+
+
+WIDE = {
+    # Two conditions get parentheses: no bracket of theirs is broken where both fit on a row each.
+    "if tl.load(first_pointer + row * stride + tl.arange(0, BLOCK)).sum() > limit_of_the_first and "
+    "tl.load(second_pointer + row * stride + tl.arange(0, BLOCK)).sum() > limit_of_the_second:\n    pass\n": """
+        if (
+            tl.load(first_pointer + row * stride + tl.arange(0, BLOCK)).sum() > limit_of_the_first
+            and tl.load(second_pointer + row * stride + tl.arange(0, BLOCK)).sum() > limit_of_the_second
+        ):
+            pass
+    """,
+    # Of the brackets that it has, the one that helps is broken, and need not be the last.
+    "scores = tl.dot(query, tl.trans(tl.load(pointer + rows[:, None] * 64 + dims[None, :], mask=inside))) * scale + "
+    "tl.where(causal, 0.0, low)\n": """
+        scores = tl.dot(
+            query, tl.trans(tl.load(pointer + rows[:, None] * 64 + dims[None, :], mask=inside))
+        ) * scale + tl.where(causal, 0.0, low)
+    """,
+    # At the operator that binds least, inside a bracket.
+    "tl.store(out + rows, (tl.load(first + rows[:, None] * 64 + columns[None, :]) > 0) & "
+    "(tl.load(second + rows[:, None] * 64 + columns[None, :]) > 0))\n": """
+        tl.store(
+            out + rows,
+            (tl.load(first + rows[:, None] * 64 + columns[None, :]) > 0)
+            & (tl.load(second + rows[:, None] * 64 + columns[None, :]) > 0)
+        )
+    """,
+    "assert the_first_long_name_of_a_thing == the_second_long_name_of_a_thing and "
+    "the_third_long_name_of_it not in another_name, 'why'\n": """
+        assert (
+            the_first_long_name_of_a_thing == the_second_long_name_of_a_thing
+            and the_third_long_name_of_it not in another_name
+        ), "why"
+    """,
+    "x = [some_function(value, another_value) for value, another_value in zip(the_first_list, the_second_list) "
+    "if value_is_good(value)]\n": """
+        x = [
+            some_function(value, another_value)
+            for value, another_value in zip(the_first_list, the_second_list) if value_is_good(value)
+        ]
+    """,
+    "first, second = some_module.some_function_name().another_method_name().a_third_method_name()"
+    ".a_fourth_method_name().result_of_it\n": """
+        first, second = (
+            some_module.some_function_name().another_method_name().a_third_method_name()
+            .a_fourth_method_name().result_of_it
+        )
+    """,
+    "from some_package_with_a_long_name.and_a_module import first_long_function_name, "
+    "second_long_function_name, a_third_function_name\n": """
+        from some_package_with_a_long_name.and_a_module import (
+            first_long_function_name, second_long_function_name, a_third_function_name
+        )
+    """,
+    "return_value: str = 'a long text that is about as long as a line is, and some words' "
+    "f'{more} and more of them, {x:>{w}}'\n": """
+        return_value: str = (
+            "a long text that is about as long as a line is, and some words"
+            f"{more} and more of them, {x:>{w}}"
+        )
+    """,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("text", WIDE, ids=range(len(WIDE)))
+def test_no_line_is_wider_than_the_limit(text: str) -> None:
+    assert len(text.splitlines()[0]) > WIDTH
+    assert layout(text) == lines(WIDE[text])
+    assert layout(layout(text)) == layout(text)
+
+
+@pytest.mark.parametrize("path", [*SAMPLES, *NASTY], ids=lambda path: path.stem)
+@pytest.mark.parametrize("width", [1, 30, 60])
+def test_a_program_with_broken_lines_is_the_same(path: Path, width: int) -> None:
+    text = read_program(path).text
+    broken = wrap_lines(text, width)
+    assert ast.dump(ast.parse(broken)) == ast.dump(ast.parse(text))
+
+
+def test_a_line_of_many_brackets_is_broken_soon_enough() -> None:
+    text = "x = " + " + ".join(f"f(g({n}), [h({n} - {m}) for m in y({n})])" for m, n in enumerate(range(10, 60)))
+    assert max(map(len, layout(f"{text}\n").splitlines())) <= LIMIT
+    text = "x = " + "f(a, g" * 60 + "(1)" + ")" * 60 + "\n"
+    assert ast.dump(ast.parse(layout(text))) == ast.dump(ast.parse(text))
 
 
 def test_comments_that_are_obeyed_stay() -> None:

@@ -49,10 +49,10 @@ z = tl.load(n.to(tl.pointer_type(tl.float16)) + tl.cast(n, tl.pointer_type(tl.fl
         (
             "of the other's type",
             [
-                "tl.dot((x.T).to((y.trans()).dtype), y.trans()) for tl.dot(x.T, y.trans())",
-                "tl.dot(x.T, (y.trans()).to((x.T).dtype)) for tl.dot(x.T, y.trans())",
-                "tl.dot((x).to((tl.trans(y)).dtype), tl.trans(y)) for tl.dot(x, tl.trans(y))",
-                "tl.dot(x, (tl.trans(y)).to((x).dtype)) for tl.dot(x, tl.trans(y))",
+                "tl.dot(x.T.to(y.trans().dtype), y.trans()) for tl.dot(x.T, y.trans())",
+                "tl.dot(x.T, y.trans().to(x.T.dtype)) for tl.dot(x.T, y.trans())",
+                "tl.dot(x.to(tl.trans(y).dtype), tl.trans(y)) for tl.dot(x, tl.trans(y))",
+                "tl.dot(x, tl.trans(y).to(x.dtype)) for tl.dot(x, tl.trans(y))",
             ],
         ),
         ("of another extent", ["tl.arange(0, 7) for tl.arange(0, 8)"]),
@@ -68,6 +68,13 @@ def test_a_kind_of_edit_is_offered_at_each_place_that_it_fits(name: str, edits: 
     for each in cured:
         compile(each.text, name, "exec")
         assert each.text != KERNEL
+
+
+def test_a_sum_gets_parentheses_before_it_is_cast() -> None:
+    edits = [each.edit for each in BY_NAME["of the other's type"].apply("z = tl.dot(x + 1, y[0])\n")]
+    assert edits == [f"tl.dot({each}) for tl.dot(x + 1, y[0])" for each in (
+        "(x + 1).to(y[0].dtype), y[0]", "x + 1, y[0].to((x + 1).dtype)",
+    )]  # fmt: skip
 
 
 def test_a_type_that_is_taken_from_a_tensor_is_one_of_another_type() -> None:

@@ -13,7 +13,7 @@ from shrinkray_gpu.runner.lanes import Setup
 from shrinkray_gpu.runner.pool import Pool, Script
 from shrinkray_gpu.runner.run import Run
 from shrinkray_gpu.same_fault.cures import of_patch
-from shrinkray_gpu.same_fault.healthy_twin import PROVED, WANTS, Health, change_size, health
+from shrinkray_gpu.same_fault.healthy_twin import COMPILES, PROVED, WANTS, Health, change_size, health
 
 HEAD = "import torch, triton, triton.language as tl\n"
 COPY = """@triton.jit
@@ -149,7 +149,7 @@ def test_an_error_of_the_front_end_is_cured(trials: Trials) -> None:
     wrong = "tl.load(x + at.to(tl.float32), mask=at < n)"
     found = trials.health(copy(load=wrong))
     assert found.twin is not None and str(found.twin) == "at for at.to(tl.float32) (line 5)"
-    assert found.twin.proof == PROVED
+    assert found.twin.proof == COMPILES
 
 
 def test_what_a_front_end_s_error_hid_is_told(trials: Trials) -> None:

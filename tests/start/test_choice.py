@@ -26,9 +26,10 @@ from shrinkray_gpu.reduction.journal import Journal
 from shrinkray_gpu.reduction.program import Program
 from shrinkray_gpu.runner import knob_settings
 from shrinkray_gpu.runner.lanes import Setup
-from shrinkray_gpu.runner.pool import Pool, Script, Terms
+from shrinkray_gpu.runner.pool import Pool, Script
 from shrinkray_gpu.runner.run import Compilation, Failure, Launch, Run
 from shrinkray_gpu.runner.stock import Stock
+from shrinkray_gpu.runner.terms import Terms
 from shrinkray_gpu.start import Start, UserProgram, choice, description, lifted_scripts
 from tests.e2e.test_host_mistakes import WINDOW
 from tests.e2e.test_lift import TWICE
@@ -391,7 +392,7 @@ def test_the_likeliest_is_run_three_times_though_a_lane_does_not_show_it(
         runs[source] += 1
         return shows if source == "likeliest" and runs[source] == 2 else ends_well
 
-    pool = SimpleNamespace(cold=cold, seconds=1.0, terms=Terms("cold", 4, 1.0), on=lambda terms: pool)
+    pool = SimpleNamespace(cold=cold, seconds=1.0, terms=Terms("cold", 4, 1.0, 0.0), on=lambda terms: pool)
     monkeypatch.setattr(UserProgram, "cold", lambda given: pool)
     monkeypatch.setattr(lifted_scripts.LiftedScripts, "_sifted", lambda self, *_: ["in a lane", "likeliest", "other"])
     asked = replace(given(tmp_path, "{}['x']\n", "exception:KeyError"), limits=Limits(4))

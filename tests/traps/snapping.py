@@ -18,11 +18,11 @@ from signal import Signals
 from typing import Any
 
 from shrinkray_gpu.events import printed_result
+from tests.forked.keepers import forking
 from tests.traps import naive
 from tests.traps.repair import repaired
 from tests.traps.trap import Trap
 
-SHRINK = (sys.executable, "-m", "shrinkray_gpu")
 ROOT = Path(__file__).parents[2]
 PATIENCE = 400
 WITH_A_REPRO = (0, 4)
@@ -58,7 +58,7 @@ def unguarded(trap: Trap, *words: str) -> Outcome:
         folder = _prepared(trap, Path(place))
         program = folder / trap.path.name
         with naive.options(trap, folder) as chosen:
-            command = [*SHRINK, program.name, *chosen, *words, "--verbose", "--final-runs", "1", "--no-report"]
+            command = [*forking(), program.name, *chosen, *words, "--verbose", "--final-runs", "1", "--no-report"]
             with _started(command, program) as process:
                 slipped, said = _until_it_slips(process, trap, folder / f"{program.stem}.shrink" / "best.py")
         return slipped or _judged(trap, program, process.returncode, said)
@@ -74,7 +74,7 @@ def slips(trap: Trap, repro: Path) -> list[str]:
         if ended != status or not re.search(regex, stderr):
             found.append(f"ends by {ended}, not {trap.ends!r}: {stderr[-400:]}")
     if trap.check:
-        done = _command([*SHRINK, str(repro), *trap.arch, "--check", "--no-guards", "--oracle", trap.check], repro)
+        done = _command([*forking(), str(repro), *trap.arch, "--check", "--no-guards", "--oracle", trap.check], repro)
         if done.returncode:
             found.append(f"{trap.check!r} does not hold: {done.stderr[-400:]}")
     if trap.cures:
@@ -121,7 +121,7 @@ def _prepared(trap: Trap, place: Path) -> Path:
 
 def _outcome(trap: Trap, folder: Path, words: Sequence[str]) -> Outcome:
     program = folder / trap.path.name
-    with _started([*SHRINK, program.name, *words, "--json", "--final-runs", "1", "--no-report"], program) as process:
+    with _started([*forking(), program.name, *words, "--json", "--final-runs", "1", "--no-report"], program) as process:
         out, said = process.communicate(timeout=PATIENCE)
     return _judged(trap, program, process.returncode, said, out)
 

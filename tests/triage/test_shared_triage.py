@@ -77,8 +77,15 @@ def test_what_is_missing_or_does_not_belong_there_is_named(tmp_path: Path) -> No
     runs = two(tmp_path)
     with pytest.raises(UsageError, match="without shard 1/2 the runs are not whole"):
         merged(runs[:1], print)
-    with pytest.raises(UsageError, match="2_2 is shard 2/2, as .*2_2 is: leave one out"):
+    with pytest.raises(UsageError, match="2_2 is named twice: leave one out"):
         merged([*runs, runs[0]], print)
+    same = shard(tmp_path / "same", "2/2", {1: REPORTS[1]})
+    with pytest.raises(UsageError, match="same/2_2 is shard 2/2, as .*2_2 is: leave one out"):
+        merged([*runs, same], print)
+    with closing(TriageJournal(tmp_path / "newest", settings("1/2", arch=100), RAN)):
+        pass
+    with pytest.raises(UsageError, match="newest has arch sm_100, and .* sm_90: shards of one triage have the same"):
+        merged([runs[0], tmp_path / "newest"], print)
     others = shard(tmp_path / "others", "1/2", {0: REPORTS[0]}, of="others")
     with pytest.raises(UsageError, match="share out different failures"):
         merged([runs[0], others], print)

@@ -1,95 +1,196 @@
-"""Lines that are too long are broken at their last bracket, and what it holds fills as few rows as it takes."""
+"""Lines that are too long are broken inside a bracket that they have, the last one if that will do: at commas, else at
+the operator that binds least. Each row is filled, since one member a row would make a short program look long. What no
+single bracket helps gets parentheses of its own, if it is wider than `LIMIT`, or is broken in several brackets.
+"""
 
 from __future__ import annotations
 
-import io
-import tokenize
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from typing import NamedTuple
+
+from shrinkray_gpu.source.logical_lines import CLOSE, OPEN, kind, partners, read
 
 WIDTH = 100
-WIDER = (120, 160, 1 << 30)
+LIMIT = 120
+WIDER = (LIMIT, 160, 1 << 30)
 """Where lines of that width are too many."""
+
+_LEVELS = (
+    {"for", "async"},
+    {","},
+    {"if", "else"},
+    {"or"},
+    {"and"},
+    {"in", "is", "<", ">", "==", "!=", "<=", ">="},
+    {"|", "^", "&", "<<", ">>"},
+    {"+", "-"},
+    {"*", "/", "//", "%", "@"},
+    {"**"},
+    {""},
+    {"."},
+)
+"""Where a line may be broken inside a bracket, the operator that binds least first; "" is between two strings. Of dots,
+those behind a bracket."""
+_BINARY = {"+", "-", "*", "**"}
+"""These may stand before an operand alone, too."""
+_HEADS = {"if": "", "elif": "", "while": "", "return": "", "assert": "", "raise": "", "for": "in", "from": "import"}
+"""Statements of which what follows may be put into parentheses, and the word behind which that begins."""
+_ASSIGNS = {"=", "+=", "-=", "*=", "/=", "//=", "%=", "@=", "&=", "|=", "^=", ">>=", "<<=", "**="}
+
+
+class _Word(NamedTuple):
+    text: str
+    start: int
+    end: int
+    depth: int
+    """Of brackets. What a lambda takes is one deeper than the lambda."""
+
+
+class _Rows(NamedTuple):
+    rows: tuple[str, ...]
+    price: int = 0
+    """1 for parentheses that were not there; 2 for each bracket beside the first."""
 
 
 def wrap_lines(text: str, width: int = WIDTH) -> str:
     """The text with its long lines broken; those that hold a comment, or are broken already, stay."""
-    lines = text.split("\n")
-    alone = _alone(text)
-    return "\n".join("\n".join(_wrapped(line, width)) if at in alone else line for at, line in enumerate(lines, 1))
+    found: list[str] = []
+    end = 0
+    for line in read(text):
+        written = text[line.start : line.end].rstrip("\n")
+        code = text[line.spans[0][0] : line.spans[-1][1]]
+        if len(written) > width and "\n" not in written and written.endswith(code):
+            rows = _rows(code, len(written) - len(code), width, False).rows
+            found += [text[end : line.start], "\n".join(rows), text[line.start + len(written) : line.end]]
+            end = line.end
+    return "".join([*found, text[end:]])
 
 
-def _alone(text: str) -> set[int]:
-    """Numbers of the lines that are one logical line each, without a comment."""
-    found: set[int] = set()
-    first = 0
-    for token in tokenize.generate_tokens(io.StringIO(text).readline):
-        if token.type in (tokenize.NL, tokenize.INDENT, tokenize.DEDENT):
-            continue
-        if token.type == tokenize.COMMENT:
-            first = -1
-        elif token.type == tokenize.NEWLINE:
-            if first == token.start[0]:
-                found.add(first)
-            first = 0
-        elif first == 0:
-            first = token.start[0]
+@lru_cache(maxsize=1 << 12)
+def _rows(code: str, indent: int, width: int, inside: bool) -> _Rows:
+    """The best way to write this at an indentation. `inside`: a bracket around it lets it be broken anywhere."""
+    whole = _Rows((f"{' ' * indent}{code}",))
+    if indent + len(code) <= width:
+        return whole
+
+    def worth(each: _Rows) -> tuple[int, int, int, int]:
+        widest = max(map(len, each.rows))
+        return max(0, widest - max(width, LIMIT)), each.price, max(0, widest - width), len(each.rows)
+
+    return min((*_ways(code, indent, width, inside), whole), key=worth)
+
+
+def _ways(code: str, indent: int, width: int, inside: bool) -> Iterator[_Rows]:
+    words = _words(code)
+    if inside and (breaks := _breaks(words)):
+        filled = _filled(code, breaks, width - indent)
+        yield _together(*(_rows(row, indent, width, True) for row in filled))
+        if code[breaks[0] - 1] == ",":
+            return
+    pairs = _brackets(words)
+    for pair in dict.fromkeys([*pairs[-1:], *sorted(pairs, key=lambda pair: pair[0] - pair[1])[:1]]):
+        yield _held(code, *pair, indent, width, inside)
+    if not inside and code[-1] not in OPEN and (bare := _bare(code, words)) is not None:
+        start, end = bare
+        held = _rows(code[start:end], indent + 4, width, True)
+        margin = " " * indent
+        yield _Rows((f"{margin}{code[:start]}(", *held.rows, f"{margin}){code[end:]}"), held.price + 1)
+
+
+def _held(code: str, opening: int, closing: int, indent: int, width: int, inside: bool) -> _Rows:
+    """Broken inside one bracket; what is before or behind it in others too, where it must be."""
+    head = _rows(code[: opening + 1], indent, width, inside)
+    tail = _rows(code[closing:], indent, width, inside)
+    more = 2 * ((len(head.rows) > 1) + (len(tail.rows) > 1))
+    found = _together(head, _rows(code[opening + 1 : closing].strip(), indent + 4, width, True), tail)
+    return found._replace(price=found.price + more)
+
+
+def _together(*parts: _Rows) -> _Rows:
+    return _Rows(tuple(row for part in parts for row in part.rows), sum(part.price for part in parts))
+
+
+def _words(code: str) -> list[_Word]:
+    found: list[_Word] = []
+    depth = 0
+    lambdas: list[int] = []
+    for line in read(code):
+        for word, (start, end) in zip(line.words, line.spans):
+            if word in CLOSE or (word == ":" and lambdas and lambdas[-1] == depth):
+                if word == ":":
+                    lambdas.pop()
+                depth = max(0, depth - 1)  # a tail begins with the bracket that closes
+            found.append(_Word(word, start, end, depth))
+            if word in OPEN or word == "lambda":
+                depth += 1
+                if word == "lambda":
+                    lambdas.append(depth)
     return found
 
 
-def _wrapped(line: str, width: int) -> Iterator[str]:
-    split = _last_bracket(line) if len(line) > width else None
-    if split is None:
-        yield line
-        return
-    opening, closing, commas = split
-    indent = line[: len(line) - len(line.lstrip())]
-    inner = line[opening + 1 : closing].strip()
-    yield line[: opening + 1]
-    parts = [line[a + 1 : b].strip() for a, b in zip([opening, *commas], [*commas, closing])]
-    parts = [part for part in parts if part]
-    if len(f"{indent}    {inner}") <= width or not commas:
-        yield from _wrapped(f"{indent}    {inner}", width)
-    else:
-        members = [*(f"{part}," for part in parts[:-1]), parts[-1] if len(parts) > 1 else f"{parts[-1]},"]
-        for row in _filled(members, width - len(indent) - 4):
-            yield from _wrapped(f"{indent}    {row}", width)
-    yield f"{indent}{line[closing:]}"
+def _brackets(words: Sequence[_Word]) -> list[tuple[int, int]]:
+    """The bracket pairs that nothing encloses, and that hold something worth a line."""
+    pairs = partners([word.text for word in words])
+    found = [(words[a].start, words[b].start) for a, b in pairs.items() if a < b and words[a].depth == 0]
+    return [(opening, closing) for opening, closing in sorted(found) if closing - opening > 8]
 
 
-def _filled(members: Sequence[str], width: int) -> Iterator[str]:
-    """As many members a row as fit; one a row would make a short program look long."""
-    row = ""
-    for member in members:
-        if row and len(f"{row} {member}") > width:
-            yield row
-            row = ""
-        row += f" {member}" if row else member
-    if row:
-        yield row
+def _breaks(words: Sequence[_Word]) -> list[int]:
+    """The places at which this may be broken inside a bracket, all of one level."""
+    outer = [(at, word) for at, word in enumerate(words) if word.depth == 0]
+    generated = any(word.text == "for" for _, word in outer)
+    for level in _LEVELS:
+        if generated and level & {",", "in"}:
+            continue  # what `for` names, and what it goes over
+        found = [_place(words, at) for at, word in outer if at and _parts(words, at, level)]
+        found = [place for place in found if 0 < place < words[-1].end]
+        if found:
+            return found
+    return []
 
 
-def _last_bracket(line: str) -> tuple[int, int, list[int]] | None:
-    """The last bracket pair of a line that nothing encloses and that holds something; with its commas, if it is a list
-    (in a comprehension they mean something else)."""
-    stack: list[int] = []
-    commas: dict[int, list[int]] = {}
-    found: tuple[int, int] | None = None
-    comprehensions: set[int] = set()
-    try:
-        for token in tokenize.generate_tokens(io.StringIO(line.strip() + "\n").readline):
-            at = token.start[1] + len(line) - len(line.lstrip())
-            if token.string in ("(", "[", "{") and token.type == tokenize.OP:
-                stack.append(at)
-            elif token.string in (")", "]", "}") and token.type == tokenize.OP and stack:
-                opening = stack.pop()
-                if not stack and at - opening > 8:
-                    found = (opening, at)
-            elif stack and token.string == ",":
-                commas.setdefault(stack[-1], []).append(at)
-            elif stack and token.string in ("for", "lambda") and token.type == tokenize.NAME:
-                comprehensions.add(stack[-1])
-    except (tokenize.TokenError, IndentationError):
-        pass  # the head of a block, `def f(...):`, ends too soon for the tokenizer
-    if found is None:
+def _parts(words: Sequence[_Word], at: int, level: set[str]) -> bool:
+    word, before = words[at].text, words[at - 1].text
+    if level == {""}:
+        return word[-1] in "\"'" and before[-1] in "\"'"
+    if word == ".":
+        return word in level and before in CLOSE
+    operand = before in CLOSE or kind(before) != "mark"
+    return word in level and (operand or word not in _BINARY)
+
+
+def _place(words: Sequence[_Word], at: int) -> int:
+    """Behind a comma, before an operator, and before `not in`."""
+    if words[at].text == ",":
+        return words[at].end
+    return words[at - 1].start if words[at].text == "in" and words[at - 1].text == "not" else words[at].start
+
+
+def _filled(code: str, breaks: Sequence[int], width: int) -> Iterator[str]:
+    """As many parts a row as fit."""
+    begin = last = 0
+    for place in (*breaks, len(code)):
+        if last > begin and len(code[begin:place].strip()) > width:
+            yield code[begin:last].strip()
+            begin = last
+        last = place
+    yield code[begin:].strip()
+
+
+def _bare(code: str, words: Sequence[_Word]) -> tuple[int, int] | None:
+    """Where the expression is of a statement that may be put into parentheses and has a place to be broken at."""
+    outer = [word for word in words if word.depth == 0]
+    first = outer[0].text
+    if first in _HEADS:
+        begin = [word.end for word in outer if word.text == (_HEADS[first] or first)][:1]
+    elif kind(first) == "mark" and first not in ("(", "[", "{") or outer[-1].text == ":":
         return None
-    return (*found, [] if found[0] in comprehensions else commas.get(found[0], []))
+    else:
+        begin = [word.end for word in outer if word.text in _ASSIGNS][-1:] or [0]
+    ends = [word.start for word in outer if word.text == ":" and word is outer[-1]]
+    ends += [word.start for word in outer if word.text == "," and first == "assert"]
+    start, end = begin[0] if begin else 0, min([*ends, len(code)])
+    start += len(code[start:end]) - len(code[start:end].lstrip())
+    held = [word for word in words if start <= word.start < end]
+    return (start, end) if begin and held and _breaks(held) else None

@@ -20,8 +20,9 @@ from shrinkray_gpu.questions.blame.experiments import Laboratory
 from shrinkray_gpu.runner import cores
 from shrinkray_gpu.runner.knob_settings import KnobSetting, parse_setting
 from shrinkray_gpu.runner.lanes import Setup
-from shrinkray_gpu.runner.pool import Pool, Script, Terms
+from shrinkray_gpu.runner.pool import Pool, Script
 from shrinkray_gpu.runner.run import Run
+from shrinkray_gpu.runner.terms import Terms
 from shrinkray_gpu.same_fault.healthy_twin import SECONDS, WANTS, Health, health
 
 _DUMPED = re.compile(r"IR Dump Before (\w+)")

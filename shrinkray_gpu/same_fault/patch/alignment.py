@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from typing import TypeAlias
 
-from shrinkray_gpu.same_fault.patch.logical_lines import kind, partners
+from shrinkray_gpu.source.logical_lines import kind, partners
 
 Said: TypeAlias = "tuple[str, ...]"
 """The words of a line."""

@@ -10,8 +10,8 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 
 from shrinkray_gpu.same_fault.patch.alignment import same_lines, same_words
-from shrinkray_gpu.same_fault.patch.logical_lines import LogicalLine, kind
 from shrinkray_gpu.same_fault.patch.swaps import Misfit
+from shrinkray_gpu.source.logical_lines import LogicalLine, kind
 
 CLEAR = 0.03
 """By how much the best alignment must beat the one in which the changed line is another: else it could be that."""

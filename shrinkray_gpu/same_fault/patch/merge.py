@@ -15,11 +15,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 
-from shrinkray_gpu.same_fault.patch import logical_lines
 from shrinkray_gpu.same_fault.patch.alignment import likeness, same_lines
 from shrinkray_gpu.same_fault.patch.correspondence import BlockChange, foreign
-from shrinkray_gpu.same_fault.patch.logical_lines import LogicalLine, kind
 from shrinkray_gpu.same_fault.patch.swaps import Misfit, WordSpan, place, swaps
+from shrinkray_gpu.source import logical_lines
+from shrinkray_gpu.source.logical_lines import LogicalLine, kind
 
 PAIRED = 0.5
 """The least likeness of a line and what the change makes of it; below that one goes and another comes."""

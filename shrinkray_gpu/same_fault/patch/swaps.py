@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from difflib import SequenceMatcher
 
 from shrinkray_gpu.same_fault.patch.alignment import same_words
-from shrinkray_gpu.same_fault.patch.logical_lines import CLOSE, OPEN, kind, partners
+from shrinkray_gpu.source.logical_lines import CLOSE, OPEN, kind, partners
 
 
 class Misfit(Exception):

@@ -67,6 +67,15 @@ torch.cuda.synchronize()
 """
 
 
+DOT = """@triton.jit
+def dot(x):
+    at = tl.arange(0, 16)[:, None] * 16 + tl.arange(0, 16)[None, :]
+    tl.store(x + at, tl.dot(tl.load(x + at), tl.load(x + at).to(tl.float16)))
+dot[(1,)](torch.zeros(256, device="cuda"))
+torch.cuda.synchronize()
+"""
+
+
 def copy(mask: str = ", mask=at < n", store: str = ", mask=at < n", **given: object) -> str:
     return HEAD + COPY.format(mask=mask, store=store, **{"size": 60, "n": 60, "grid": 4, **given})
 
@@ -126,11 +135,12 @@ def explained(text: str, folder: Path) -> Explained:
             refused(index="at.to(tl.float32)"), "kernel source", "program.py:5",
             "invalid operands of type pointer<fp32> and", "at for at.to(tl.float32) (program.py:5)",
         ),
+        (HEAD + DOT, "kernel source", "program.py:5", "Got fp32 and fp16 (tl.dot)", "it compiles then, and by"),
         (refused(end="B + 1"), "kernel source", "program.py:4", "a power of 2", "tl.arange(0, B) for"),
         (refused(B=12), "host program", "program.py:4", "B is what the launch passes", ""),
         (
             HEAD + SOFTMAX, "not known", "program.py:5",
-            "incompatible dimensions at index 1: 32 and 16') (tl.load). What is refused stands in Triton's own library",
+            "dimensions at index 1: 32 and 16') (tl.softmax). What is refused stands in Triton's own library",
             "",
         ),
         ("print([1][3])\n", "host program", "program.py:1", "IndexError", ""),

@@ -24,6 +24,8 @@ _ELF = struct.Struct("<40sQ10xHH2x")
 _SECTION = struct.Struct("<4xI16xQQ")
 """Of such an entry: its kind, where the section is, how long."""
 _NOBITS = 8
+MOST_FILES = 4096
+"""Open files that are looked at, where they cannot be listed."""
 
 
 def is_initialised() -> bool:
@@ -40,7 +42,11 @@ def _has_cuda() -> bool:
 
 
 def _opened(device: str) -> bool:
-    for fd in os.listdir("/proc/self/fd"):
+    try:
+        numbers = os.listdir("/proc/self/fd")
+    except OSError:  # the candidate left no number free, by which a folder could be opened
+        numbers = [str(number) for number in range(MOST_FILES)]
+    for fd in numbers:
         try:
             if os.readlink(f"/proc/self/fd/{fd}").startswith(device):
                 return True

@@ -24,5 +24,8 @@ def state() -> Dict[str, str]:
 
 def changed(before: Dict[str, str]) -> str:
     """Which of them is another now; empty where none is."""
-    now = state()
+    try:
+        now = state()
+    except OSError as error:  # no file can be opened any more
+        return f"the process cannot tell its state: {error.strerror}"
     return next((f"{name} of the process was changed" for name in before if now.get(name) != before[name]), "")

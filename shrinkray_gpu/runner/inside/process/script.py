@@ -110,6 +110,10 @@ def _status(code: object) -> int:
     return 1
 
 
+NAME = 400
+"""Characters of a class's name that are told."""
+
+
 def _say(text: str) -> None:
     """On stderr, which the script may have closed or replaced: then nobody hears it, as with Python's own words."""
     with contextlib.suppress(Exception):
@@ -143,4 +147,5 @@ def _text(error: BaseException) -> str:
 
 def _name(kind: type) -> str:
     plain = kind.__module__ in ("builtins", "__main__")
-    return kind.__qualname__ if plain else f"{kind.__module__}.{kind.__qualname__}"
+    name = kind.__qualname__ if plain else f"{kind.__module__}.{kind.__qualname__}"
+    return name[:NAME]

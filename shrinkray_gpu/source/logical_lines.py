@@ -1,4 +1,4 @@
-"""Python source as logical lines of words, each with its place in the text: what merging works on.
+"""Python source as logical lines of words, each with its place in the text: what merging and the layout work on.
 
 By the lexer that sizes are counted with: the same words under every Python version (an f-string is one of them).
 """
@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from shrinkray_gpu.reduction.size import _LEXEME
+from shrinkray_gpu.reduction.size import LEXEME
 
 OPEN, CLOSE = "([{", ")]}"
 
@@ -32,7 +32,7 @@ def read(text: str) -> tuple[LogicalLine, ...]:
     """The logical lines of a source text; comments and empty lines belong to none."""
     found: list[list[tuple[int, int]]] = []
     nested, last = 0, 0
-    for match in _LEXEME.finditer(text):
+    for match in LEXEME.finditer(text):
         if match.lastgroup == "skip":
             # A line that a backslash continues has its newline in here, and not in the gap to the next word.
             if match.group().startswith("\\") and text[last : match.start()].count("\n") == 0:

@@ -1,0 +1,13 @@
+"""Processes of the tool that tests start: forks of one that has torch and Triton imported, and no new interpreters.
+
+To import torch takes two seconds of a core, and a reduction starts some seven interpreters that do. Nothing is
+stood in for: what runs in a fork is the worker or the lane itself, below the keeper and the guard that it always has.
+Only how the process came to be is another way. Tests about that (tests/runner, tests/hostile) start interpreters, and
+so does one test of each kind in the other rooms. A process whose environment is another one, or that has no virtual
+GPU of NVIDIA's, is a new interpreter in any case.
+
+    server     imports torch, and forks keepers
+    process    what a fork of a keeper does to be the interpreter that was asked for, or to become a new one
+    keepers    has keepers of this process come from a server
+    command    the file that is `shrink` with such keepers
+"""
