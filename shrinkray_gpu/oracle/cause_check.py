@@ -16,6 +16,7 @@ from typing import Any
 from shrinkray_gpu.runner.inside.static.cause import (
     ARGUMENT,
     ASSERTION,
+    BASE,
     CONSTANT,
     DESCRIPTOR,
     ELEMENT,
@@ -37,7 +38,7 @@ from shrinkray_gpu.runner.inside.static.cause import (
 )
 from shrinkray_gpu.runner.run import Launch, Run
 
-GIVEN = frozenset({STRIDE, SWAPPED, EXTENT, OFFSET, DESCRIPTOR})
+GIVEN = frozenset({STRIDE, SWAPPED, EXTENT, OFFSET, DESCRIPTOR, BASE})
 """Kinds that lie in a value which the host passes: from an argument it may not become a literal of the kernel."""
 HELD = frozenset({MEMORY, EMPTY, UNWRITTEN})
 """Kinds that lie in what a tensor holds."""
@@ -252,6 +253,8 @@ def _drift_where_kept(mine: Cause, theirs: Cause) -> str:
         return f"the {mine.access or mine.kind} hangs on other values"
     if mine.kind in (NO_MASK, WRONG_MASK) and theirs.varying < mine.varying:
         return f"the {mine.access} hangs on fewer loaded values"
+    if lost := sorted(set(mine.indices) - set(theirs.indices)):
+        return f"the {mine.access} has lost its {lost[0]}"
     if len(theirs.passed) < len(mine.passed):
         return "what is passed is the tensor's own now"
     if mine.reach and (theirs.reach < mine.reach if mine.below else theirs.reach > mine.reach):

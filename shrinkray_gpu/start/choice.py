@@ -138,7 +138,9 @@ class StartSearch:
             return if_it_helps(find, None, "looking for what the host makes", self.say)
 
         if not in_a_launch(run):
-            if found := whole(lambda: self.program.keeping_what_kernels_make(as_it_is, oracle, run)):
+            found = whole(lambda: self.program.keeping_what_kernels_make(as_it_is, oracle, run))
+            found = found or whole(lambda: self.program.keeping_what_it_counts(as_it_is, oracle, run))
+            if found:
                 return found
             why = "".join(f"not lifted: {obstacle}" for obstacle in lift.obstacles(run)[:1])
             return in_one_file(replace(as_it_is, told=why), oracle, self.runs, self.say)

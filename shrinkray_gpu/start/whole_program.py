@@ -22,6 +22,7 @@ from shrinkray_gpu.same_fault.result_controls import inputs_zeroed
 from shrinkray_gpu.start.argument_slice import MARK, function
 from shrinkray_gpu.start.capture_runs import Runs
 from shrinkray_gpu.start.given import Say, Start, UserProgram
+from shrinkray_gpu.start.host_counts import with_counts_kept
 from shrinkray_gpu.start.host_slice import made_by_host, with_slice_kept, with_waits
 from shrinkray_gpu.start.one_file import in_one_file
 from shrinkray_gpu.start.option_slice import with_options_kept
@@ -97,6 +98,19 @@ class WholeProgram:
         if oracle.judge(zeroed).faults and not self._tells_results(shown, zeroed, text):
             return None
         if not self.runs.shows(oracle, pool.cold(marked)):
+            return None
+        return replace(whole, program=whole.program.with_text(marked), lifted=True)
+
+    def keeping_what_it_counts(self, start: Start, oracle: Oracle, run: Run) -> Start | None:
+        """Where a check of values fails by how often a loop of the host goes round, or how large a grid is: with
+        another number it passes."""
+        if not isinstance(oracle, SameFaultOracle) or not oracle.may_compare(run, start.program.text):
+            return None
+        told = "how often the host does something is why its check fails, and what computes that stays"
+        whole = in_one_file(replace(start, told=told), oracle, self.runs, self.say)
+        pool = self.given.cold()
+        marked = with_counts_kept(whole.program.text, lambda text: ends_well(pool.cold(text)))
+        if not marked or not self.runs.shows(oracle, pool.cold(marked)):
             return None
         return replace(whole, program=whole.program.with_text(marked), lifted=True)
 

@@ -52,6 +52,43 @@ for dim, context in ((1, 8), (24, 30)):
 '''
 
 
+TOTALS = '''"""Running totals by doubling, of a few lengths."""
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def add_before(x, out, n, shift, BLOCK: tl.constexpr):
+    at = tl.arange(0, BLOCK)
+    kept = at < n
+    value = tl.load(x + at, mask=kept, other=0.0)
+    before = tl.load(x + at - shift, mask=kept & (at >= shift), other=0.0)
+    tl.store(out + at, value + before, mask=kept)
+
+
+class Totals:
+    def __init__(self, length, block=64):
+        self.length, self.block = length, block
+
+    def rounds(self):
+        return self.length.bit_length() - 1
+
+    def __call__(self, x):
+        for number in range(self.rounds()):
+            out = torch.zeros_like(x)
+            add_before[(1,)](x, out, self.length, 2**number, BLOCK=self.block)
+            x = out
+        return x
+
+
+for length in (16, 20):
+    x = torch.ones(length, device="cuda")
+    torch.testing.assert_close(Totals(length)(x), x.cumsum(0))
+    print("length", length, "is right")
+'''
+
+
 @pytest.fixture(autouse=True)
 def _libraries() -> None:
     pytest.importorskip("triton")
@@ -72,6 +109,18 @@ def test_the_host_s_mistake_stays_with_kernel_and_reference(tmp_path: Path, judg
         judged(each, "mismatch", INTERPRETED) for each in (text, text.replace("1.0 / dim", "dim**-0.5"))
     )
     assert as_it_is.faults and with_the_fix.answer is Answer.PASSES, (as_it_is, with_the_fix)
+
+
+def test_how_often_a_loop_goes_round_stays_computed_where_the_check_hangs_on_it(tmp_path: Path, judged: Judged) -> None:
+    """Four rounds write the very same as the rounds that the host counts."""
+    (tmp_path / "failing.py").write_text(TOTALS)
+    passes = only("statements", "loops", "constants", "inlining", "expressions")
+    said = shrink("failing.py", *OUTSIDE, "--oracle", "Tensor-likes are not close", *passes, cwd=tmp_path)
+    assert said.code == 0, said
+    text = (tmp_path / "repro_failing.py").read_text()
+    assert "bit_length() - 1" in text and "print" not in text, text
+    with_the_fix = judged(text.replace("bit_length() - 1", "bit_length()"), "mismatch", INTERPRETED)
+    assert with_the_fix.answer is Answer.PASSES, with_the_fix
 
 
 def test_a_check_of_what_no_kernel_wrote_is_told_as_such(tmp_path: Path) -> None:

@@ -181,6 +181,10 @@ def test_where_all_is_kept_a_mask_hangs_on_as_many_loaded_values_and_the_same_in
     assert kept.difference(ran(mask)) == ""
     assert "fewer loaded values" in kept.difference(ran(replace(mask, varying=1)))
     assert "nobody knows which" in kept.difference(ran(replace(mask, beyond=())))
+    tiled = LaunchCauses.of(ran(replace(OPEN, indices=("program x in dimension 0", "range 1 in dimension 1"))))
+    assert tiled is not None
+    fewer = ran(replace(OPEN, indices=("range 1 in dimension 1",)))
+    assert tiled.difference(fewer) == "" and "its program x" in replace(tiled, kept=True).difference(fewer)
     grid = LaunchCauses.of(ran(replace(OPEN, whole=True, beyond=("program",))))
     assert grid is not None
     assert "another index" in replace(grid, kept=True).difference(ran(replace(OPEN, beyond=("program",))))

@@ -163,6 +163,13 @@ def _by_inputs(cause: Cause, launch: Launch, trials: BlameTrials) -> Blame:
     return unknown(f"{cause.sentence}. It hangs on {', '.join(sorted(inputs)) or 'constants'}")
 
 
+def _based(cause: Cause, launch: Launch, trials: BlameTrials) -> Blame:
+    """Where a descriptor begins: nobody tried another place."""
+    if set(cause.inputs) == {kinds.ARGUMENT}:
+        return Blame(HOST, f"{cause.sentence}. The launch passes where", BY_IR, launch.host or _line(cause.place))
+    return unknown(f"{cause.sentence}. Whether the launch or the kernel is wrong is not told")
+
+
 def _described(cause: Cause, launch: Launch, trials: BlameTrials) -> Blame:
     for whose, found in ((HOST, trials.on_host), (KERNEL, trials.in_kernel)):
         if found.twin is not None:
@@ -197,6 +204,7 @@ _BY_KIND: Mapping[str, Callable[[Cause, Launch, BlameTrials], Blame]] = {
     kinds.ASSERTION: _by_inputs,
     kinds.ZERO: _by_inputs,
     kinds.DESCRIPTOR: _described,
+    kinds.BASE: _based,
     kinds.EMPTY: _empty,
     kinds.UNORDERED: _racing,
 }

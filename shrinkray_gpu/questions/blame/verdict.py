@@ -73,7 +73,7 @@ def _of_device(seen: Evidence, fault: Fault, trials: BlameTrials) -> Blame:
         return unknown(NO_ARCH, *NEXT)
     for launch in run.launches:
         rule = static_rule(launch)
-        if rule is not None and rule.name == tma.RULE.name:
+        if rule is not None and rule.name == tma.NAME and tma.DESCRIBED not in launch.fault:
             found = launch.fault.removeprefix(f"{rule.name}: ")
             why = f"{found}: where a copy lies in shared memory is the compiler's choice"
             return Blame(BELOW, why, f"the static rule {rule.name}", next=NEXT)

@@ -136,6 +136,53 @@ def test_a_new_tensor_has_nothing_of_one_that_is_gone(tmp_path: Path) -> None:
     assert (seen["operation"], seen["kernels"], seen["others"]) == ("equal", ["rows"], []), seen
 
 
+SLOPES = SCRIPT.replace(
+    "def twice",
+    """\
+@triton.jit
+def slopes(grad, out, n, BLOCK: tl.constexpr):
+    at = tl.arange(0, BLOCK)
+    tl.store(out + at, tl.load(grad + at, mask=at < n) * 5, mask=at < n)
+
+def slope(grad):
+    out = torch.zeros_like(grad)
+    slopes[(1,)](grad, out, grad.numel(), BLOCK=16)
+    return out
+
+def twice""",
+)
+INNER = {
+    "a reference that counts what differs": "wanted = ((actual - x).abs() > 1e-6) * 2.0\ngrad = slope(torch.ones(12))",
+    "a loss": "wanted = (expected - x) * 6\ngrad = slope(actual - expected)",
+    "a part": "wanted = x * 6\ngrad = slope(x) * ((actual - expected).abs() > 1e-9)",
+}
+OUTER = ("assert not ((grad - wanted).abs() > 1e-3).sum()", "assert not ((wanted - grad).abs() > 1e-3).any()")
+
+
+@pytest.mark.parametrize("check", [*OUTER, "assert grad.tolist() == wanted.tolist()"])
+@pytest.mark.parametrize("inner", INNER.values(), ids=INNER)
+def test_a_comparison_inside_the_one_that_fails_is_not_taken_for_it(tmp_path: Path, inner: str, check: str) -> None:
+    script = SLOPES + inner + "\n"
+    kept = str(tmp_path / "kept")
+    seen = checked(tmp_path, check, SAVE + kept, script=script)["comparison"]
+    assert seen["kernels"][-1] == "slopes" and not seen["alone"], seen
+    for before, after, what in (("* 5", "* 4", "actual"), ("* 2.0", "* 2.5", "expected"), ("* 6", "* 7", "expected")):
+        if before in script:
+            told = checked(tmp_path, check, AGAINST + kept, script=script.replace(before, after))["comparison"]
+            assert what in told["moved"], (before, told)
+
+
+def test_what_a_kernel_makes_of_a_distance_is_a_value(tmp_path: Path) -> None:
+    seen = checked(tmp_path, "assert slope(actual - expected).sum() == 8.0", script=SLOPES)["comparison"]
+    assert (seen["kernels"], seen["alone"]) == (["rows", "slopes"], True), seen
+
+
+@pytest.mark.parametrize("other", ["actual.abs()", "torch.full((12,), 0.5)", "(expected - x).abs()"])
+def test_what_a_distance_may_be_is_no_side(tmp_path: Path, other: str) -> None:
+    seen = checked(tmp_path, f"assert ((actual - expected).abs() <= 1e-3 * {other}).all()")["comparison"]
+    assert (seen["operation"], seen["kernels"], seen["others"]) == ("sub", ["rows"], []), seen
+
+
 def test_where_no_kernel_takes_part(tmp_path: Path) -> None:
     seen = checked(tmp_path, "assert torch.allclose(x, expected)")["comparison"]
     assert seen["operation"] == "allclose" and seen["kernels"] == []

@@ -67,6 +67,13 @@ def test_anything_else_is_another_launch(recorded: Path, other: tuple[str, str])
     assert len(files(recorded)) == 2
 
 
+def test_a_parameter_that_is_no_constant_any_more_is_asked_again(recorded: Path) -> None:
+    """`tl.arange` refuses it, whatever the launch wrote before."""
+    asked(recorded, HELPER)
+    without = asked(recorded, HELPER.replace("BLOCK: tl.constexpr", "BLOCK"))
+    assert "must be of type tl.constexpr" in without["failure"]["text"]
+
+
 NEVER = {
     "outside of a tensor": ("tl.load(x + at, mask=at < n)", "tl.load(x + at - 1, mask=at < n)"),
     "of memory that nobody wrote": ("torch.randn(12)", "torch.empty(12)"),

@@ -52,6 +52,7 @@ def function(of: Any) -> Iterator[str]:
 def _function(function: Any, seen: Set[int]) -> Iterator[str]:
     """Its code, and of the functions and values of its module that this names theirs."""
     while not isinstance(function, FunctionType) and hasattr(function, "fn"):
+        yield type(function).__qualname__  # a helper without its decorator is another one
         function = function.fn
     if id(function) in seen:
         return
@@ -59,7 +60,8 @@ def _function(function: Any, seen: Set[int]) -> Iterator[str]:
     if not isinstance(function, FunctionType):
         yield repr(function)
         return
-    yield repr((function.__defaults__, function.__kwdefaults__))
+    # By these a kernel's parameter is a constant, without which `tl.arange` takes none.
+    yield repr((function.__defaults__, function.__kwdefaults__, function.__annotations__))
     named: Set[str] = set()
     for code in _codes(function.__code__):
         yield repr((code.co_code, code.co_names, code.co_varnames, [c for c in code.co_consts if not _is_code(c)]))

@@ -67,13 +67,19 @@ class _Origin(NamedTuple):
     """Tensors that no other was made into: drawn, counted, written down."""
     unwritten: bool = False
     """Whether something was computed of memory that nobody wrote."""
+    held: FrozenSet[int] = frozenset()
+    """Those of the launches that are in a comparison."""
 
     def __or__(self, other: Any) -> "_Origin":
         return _Origin(*(one | another for one, another in zip(self, other)))
 
     def is_distance(self) -> bool:
-        """Whether what a launch made was held against something on the way. A reference that subtracts is none."""
-        return any(number > 0 for number in self.comparisons)
+        """Whether all that launches made was held against something on the way. A reference that subtracts is none."""
+        return bool(self.launches) and self.launches <= self.held
+
+    def may_tolerate(self, distance: Any) -> bool:
+        """Whether it may be what a distance is held against to pass: no other launch made it."""
+        return bool(distance.is_distance() and self.launches <= distance.launches)
 
 
 _NOTHING = _Origin()
@@ -183,7 +189,8 @@ class Provenance:
         origin = _Origin(frozenset((len(self.kernels) - 1,)), unwritten=self.blank.loaded)
         self.blank.loaded = False
         for tensor in read:
-            origin |= self._of(tensor)
+            # What a launch makes of a distance is a value again, as a gradient is of a loss.
+            origin |= self._of(tensor)._replace(comparisons=frozenset(), held=frozenset())
         for tensor in changed:
             self._remember(tensor, origin)
 
@@ -226,7 +233,7 @@ class Provenance:
         mine, theirs = self._of(one), self._of(other)
         if one.numel() != other.numel() or not one.numel() or mine.launches == theirs.launches:
             return False
-        return not (mine.is_distance() or theirs.is_distance())  # else that is held against a tolerance
+        return not (mine.may_tolerate(theirs) or theirs.may_tolerate(mine))
 
     def _source(self, name: str, out: Any) -> str:
         """By what it is and its shape, and the how manyeth such it is."""
@@ -270,7 +277,7 @@ class Provenance:
             origin |= self._compared(name, *inputs)
         of_kind = name in CLASSES or (name in ITSELF and len(inputs) == 2 and inputs[0] is inputs[1])
         if (of_kind or name in READS) and origin.launches and not origin.is_distance():
-            origin |= self._noted(self._alone(name, inputs[0]))
+            origin |= self._noted(self._alone(name, inputs[0]), origin.launches)
         if name in ANSWERS or name in READS:
             self._decided(origin)
             self.unwritten = self.unwritten or (name if origin.unwritten else "")
@@ -293,7 +300,7 @@ class Provenance:
             self._decided(self._compared(VALUES, before, tensor))
         if self._of(tensor).launches:
             self.escaped = [*self.escaped, tensor][-MOST:]
-            self._decided(self._noted(self._alone(VALUES, tensor)))
+            self._decided(self._noted(self._alone(VALUES, tensor), self._of(tensor).launches))
         return before if compared else None
 
     def held(self, name: str, one: Any, other: Any) -> Any:
@@ -320,9 +327,10 @@ class Provenance:
         plain = not (mine.launches or theirs.launches) and one.numel() == other.numel() > 0
         if not (plain or self._compares(one, other)):
             return _NOTHING
-        if not mine.launches:
+        if not mine.launches or mine.is_distance():
             one, other, mine, theirs = other, one, theirs, mine
-        return self._noted(self._alone(name, one)._replace(expected=other, others=self._names(theirs)))
+        compared = self._alone(name, one)._replace(expected=other, others=self._names(theirs))
+        return self._noted(compared, mine.launches | theirs.launches)
 
     def _alone(self, name: str, tensor: Any) -> ComparedTensors:
         origin = self._of(tensor)
@@ -330,14 +338,14 @@ class Provenance:
         sources = tuple(sorted(origin.sources))
         return ComparedTensors(name, tensor, None, self._names(origin), (), sources, last, self.tolerance)
 
-    def _noted(self, comparison: ComparedTensors) -> _Origin:
+    def _noted(self, comparison: ComparedTensors, launches: FrozenSet[int]) -> _Origin:
         self._made += 1
         number = self._made if comparison.kernels else -self._made
         self._comparisons[number] = comparison
         alike = [n for n, each in self._comparisons.items() if bool(each.kernels) == bool(comparison.kernels)]
         for old in alike[: -2 * MOST]:
             del self._comparisons[old]  # which holds its tensors in memory
-        return _Origin(comparisons=frozenset((number,)))
+        return _Origin(comparisons=frozenset((number,)), held=launches)
 
     def _begin_case(self) -> None:
         if self.anew:

@@ -84,6 +84,7 @@ def _of_access(launch: LaunchedKernel, found: Found, begins: Origin) -> Cause:
         beyond=tuple(sorted(begins.beyond)),
         guards=begins.guards,
         bounds=begins.bounds,
+        indices=tuple(sorted(begins.indices)),
         source=begins.source,
         parameters=tuple(sorted(begins.parameters)),
         varying=begins.varying,

@@ -1,4 +1,5 @@
-"""TMA copies of a launch, followed in its TTGIR: which are executed, and where in shared memory they end.
+"""TMA copies of a launch, followed in its TTGIR: which are executed, where in shared memory they end, and where what
+their descriptors describe begins.
 
 Bounds, predicates and stage numbers are computed by the same machine that follows the TTIR; shared memory and
 descriptors are values beside its numbers.
@@ -13,7 +14,7 @@ from typing import Any, Callable, Dict, List, Sequence, Tuple
 import torch
 
 from ..static.rule import RuleFinding
-from ..static.tma import ALIGNMENT, MEMDESC, tile
+from ..static.tma import ALIGNMENT, BASE, DESCRIBED, MEMDESC, tile
 from ..static.ttgir import VALUE, Op
 from . import module as modules
 from .access import at, reach
@@ -40,11 +41,12 @@ class _Shared:
 
 @dataclass(frozen=True)
 class _Map:
-    """A descriptor made on the device: whether a copy through it runs, and if nobody knows or it faults in another
-    way, why."""
+    """A descriptor made on the device: whether a copy through it runs, and if nobody knows what a device makes of it,
+    why. `offset`: bytes from a boundary to where what it describes begins."""
 
     runs: bool
     why: str = ""
+    offset: Any = 0
 
 
 def examine(ttgir: str, grid: Tuple[int, int, int], arguments: Sequence[Any]) -> RuleFinding:
@@ -62,7 +64,7 @@ def examine(ttgir: str, grid: Tuple[int, int, int], arguments: Sequence[Any]) ->
             machine.run()
         except _FaultingCopy as found:
             return found.args[0]  # type: ignore[no-any-return]
-        findings = [_judged(machine, note) for note in machine.notes if isinstance(note.subject, _Shared)]
+        findings = [_judged(machine, note) for note in machine.notes if isinstance(note.subject, (_Map, _Shared))]
     faulting = next((found for found in findings if found.reason and not machine.hazard), None)
     doubts = (machine.hazard, machine.doubt, *(found.unknown for found in findings))
     return faulting or RuleFinding(unknown=next((doubt for doubt in doubts if doubt), ""))
@@ -73,37 +75,32 @@ class _FaultingCopy(Exception):
 
 
 def _judged(machine: Machine, note: Note) -> RuleFinding:
+    """Whether a copy runs where one of its ends is not aligned."""
     algebra, kernel = machine.algebra, next(iter(machine.module.functions))
-    op, target, mask = note.op, note.subject, note.mask
+    op, offset, mask = note.op, note.subject.offset, note.mask
+    place, alignment = DESCRIBED, BASE
+    if isinstance(note.subject, _Shared):
+        place, alignment = "stages %d bytes apart, address in shared memory" % note.subject.step, ALIGNMENT
     dimensions, kind = MEMDESC.findall(op.body)[-1]
     bound = mask.bound if isinstance(mask, Unfollowed) else mask
-    where = reach(algebra, 0, 1 if bound is None else algebra.both(bound, _off(algebra, target.offset)))
+    where = reach(algebra, 0, 1 if bound is None else algebra.both(bound, _off(algebra, offset, alignment)))
     if where is None:
         return RuleFinding()
-    if isinstance(mask, Unfollowed) or isinstance(target.offset, Unfollowed):
+    if isinstance(mask, Unfollowed) or isinstance(offset, Unfollowed):
         what = "a TMA copy of %s may run or may be misaligned, depending on data" % (dimensions + kind)
         return RuleFinding(unknown=what)
-    return RuleFinding(
-        reason="%s: TMA %s of %s, stages %d bytes apart, address in shared memory %d mod %d"
-        % (
-            kernel,
-            "store" if _is_store(op) else "load",
-            dimensions + kind,
-            target.step,
-            (at(target.offset, where.highest) or 0) % ALIGNMENT,
-            ALIGNMENT,
-        ),
-        operation=op.body,
-    )
+    way, residue = "store" if _is_store(op) else "load", (at(offset, where.highest) or 0) % alignment
+    told = (kernel, way, dimensions + kind, place, residue, alignment)
+    return RuleFinding(reason="%s: TMA %s of %s, %s %d mod %d" % told, operation=op.body)
 
 
-def _off(algebra: Algebra, offset: Any) -> Any:
+def _off(algebra: Algebra, offset: Any, alignment: int) -> Any:
     """Where an offset is no multiple of the alignment, as far as is known."""
     if isinstance(offset, Unfollowed):
         return 1
     if isinstance(offset, int):
-        return int(offset % ALIGNMENT != 0)
-    return Lanes(algebra.tensor(offset) % ALIGNMENT != 0, 0, 1)
+        return int(offset % alignment != 0)
+    return Lanes(algebra.tensor(offset) % alignment != 0, 0, 1)
 
 
 def _is_store(op: Op) -> bool:
@@ -167,10 +164,12 @@ def _copy(machine: Machine, op: Op) -> None:
         never = isinstance(predicate, int) and not predicate
         machine.doubt = machine.doubt or ("" if never else source.why)
         return
-    machine.note(op, target if isinstance(target, _Shared) else _Shared(Unfollowed("another buffer")), predicate)
-    finding = RuleFinding() if machine.trials else _judged(machine, machine.notes[-1])
-    if finding.reason:
-        raise _FaultingCopy(finding)
+    for subject in (source, target if isinstance(target, _Shared) else _Shared(Unfollowed("another buffer"))):
+        if isinstance(subject, (_Map, _Shared)):
+            machine.note(op, subject, predicate)
+            finding = RuleFinding() if machine.trials else _judged(machine, machine.notes[-1])
+            if finding.reason:
+                raise _FaultingCopy(finding)
 
 
 def _make_map(machine: Machine, op: Op) -> None:
@@ -178,20 +177,22 @@ def _make_map(machine: Machine, op: Op) -> None:
     names, lists = op.operands(), listed(op)
     if len(names) < 2 or len(lists) < 3:
         return
-    extents, steps = ([machine.get(name) for name in part] for part in (lists[1], [names[1], *lists[2]]))
-    uneven = any(_holds(machine, value, lambda n: n % 16 != 0)[0] for value in steps)
+    extents, steps = ([machine.get(name) for name in part] for part in lists[1:3])
+    uneven = any(_holds(machine, value, lambda n: n % BASE != 0)[0] for value in steps)
     empty = [_holds(machine, value, lambda n: n <= 0) for value in extents]
-    why = ""
+    base, why = machine.get(names[1]), ""
     if uneven:
-        why = "a descriptor whose base or stride is no multiple of 16 bytes faults in another way"
+        why = "what a device makes of a descriptor whose stride is no multiple of %d bytes is not known" % BASE
     elif any(some for some, _ in empty) and not any(everywhere for _, everywhere in empty):
         why = "a descriptor is empty in some program instances"
-    machine.define(names[0], _Map(not uneven and not any(some for some, _ in empty), why))
+    begin = wrapped(base.offset) if isinstance(base, Address) else 0
+    runs = not uneven and not any(some for some, _ in empty)
+    machine.define(names[0], _Map(runs, why, 0 if isinstance(begin, Unfollowed) else begin))
 
 
 def _holds(machine: Machine, value: Any, test: Callable[[Any], Any]) -> Tuple[bool, bool]:
     """Whether that is so in some lane, and in all; of what is not known, in none."""
-    value = wrapped(value.offset if isinstance(value, Address) else value)
+    value = wrapped(value)
     if isinstance(value, (int, Unfollowed)):
         known = isinstance(value, int) and bool(test(value))
         return known, known

@@ -102,11 +102,20 @@ class Counterfactual:
             value, factor = step.value(self.found.lane), self.factor(step, values)
             if value is None or factor is None:
                 return {}
-            own = next((stride for stride, _ in strides if 0 < stride <= factor), 0)
+            own = self._own_stride(factor)
             if own:
                 reached[own] = reached.get(own, 0) + factor * value[0]
                 of.setdefault(own, set()).add(step)
         return {n: of[stride] for stride, n in strides if reached.get(stride, 0) >= stride * n}
+
+    def dimension(self, step: Step) -> str:
+        """Which of the tensor's an index runs along; empty where nobody knows."""
+        own = self._own_stride(self.factor(step) or 0)
+        return str(self._buffer.strides.index(own)) if own else ""
+
+    def _own_stride(self, factor: int) -> int:
+        """The longest of the tensor that is no longer than this; 0: none."""
+        return max((stride for stride in self._buffer.strides if 0 < stride <= factor), default=0)
 
     def factor(self, step: Step, values: Optional[Values] = None) -> Optional[int]:
         """Elements by which the access moves with this value, where others are these."""

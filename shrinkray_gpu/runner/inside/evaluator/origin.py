@@ -60,6 +60,7 @@ class Origin:
     beyond: FrozenSet[str] = frozenset()
     guards: int = 0
     bounds: int = 0
+    indices: FrozenSet[str] = frozenset()
     source: str = ""
     parameters: FrozenSet[str] = frozenset()
     varying: int = 0
@@ -125,8 +126,19 @@ class _Search:
         }
         values = [step.value(self.lane) for step in unique(given) if step.kind == kinds.LOADED]
         found = Origin(kind, role=TERM, inputs=inputs, op=self.note.op, fewer=fewer, by_one=by_one, beyond=beyond)
+        found = replace(found, indices=frozenset(self._indices()))
         operands = tuple(v[0] for v in values if v)
         return replace(found, parameters=behind, varying=len(loaded), operands=operands, passed=passed, sized=sized)
+
+    def _indices(self) -> Iterator[str]:
+        """See `Cause.indices`."""
+        for step in unique(self.trace.leaves()):
+            given = step.kind == kinds.ARGUMENT and step.role == TERM and step.scalar is not None
+            index = step.kind if given else step.index
+            if index and step.role != BOUND:
+                yield ("%s in dimension %s" % (index, self.what_if.dimension(step))).rstrip()
+            elif index:
+                yield "%s in the mask" % index
 
     def _leaving(self) -> Dict[int, Set[Step]]:
         """The indices that leave a dimension of the tensor; where none does by itself, with what is added to them."""

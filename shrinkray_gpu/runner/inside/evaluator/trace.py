@@ -50,6 +50,15 @@ class Step:
         return number(self.env.get(self.name))
 
     @property
+    def index(self) -> str:
+        """Of a leaf that numbers the elements: its sort and its axis, as `Cause.indices` has it; else empty."""
+        if self.kind == PROGRAM and self.op is not None:  # of one in its row each number is 0
+            return "%s %s" % (self.kind, self.op.body[:1]) if self.scalar is None else ""
+        if self.kind == RANGE and self.axes:
+            return "%s %d" % (self.kind, self.axes[0])
+        return self.kind if self.kind in INDICES else ""
+
+    @property
     def source(self) -> str:
         """Of a loaded value: what stands for all that its tensor holds; empty where nobody knows."""
         address = self.env.get(self.op.operands()[0]) if self.op is not None else None

@@ -21,6 +21,7 @@ SWAPPED = "strides in the wrong order"
 EXTENT = "extent that is not the tensor's"
 OFFSET = "offset beyond the tensor"
 DESCRIPTOR = "descriptor beyond the tensor"
+BASE = "descriptor of what is not aligned"
 NO_MASK = "missing mask"
 WRONG_MASK = "mask that lets it through"
 ASSERTION = "assertion"
@@ -114,6 +115,10 @@ class Cause:
     bounds: int = 0
     """How many of the kernel's arguments its mask hangs on; of an assertion or a divisor, those that it hangs on, and
     loaded values."""
+    indices: Tuple[str, ...] = ()
+    """Of a missing mask, and of one that lets it through: the numbers of program instances, lanes and trips in the
+    address and in the mask, each by its axis, that of lanes counted from the right, and by the tensor's dimension that
+    it runs along: `program y in dimension 0`, `range 1 in the mask`. So are arguments that are added to them."""
     varying: int = 0
     """Of an assertion or a divisor: how many loaded values it hangs on that are others for another program or lane. Of
     a mask that is missing or wrong: how many loaded values the access hangs on, through whatever memory and loops."""

@@ -12,7 +12,7 @@ from typing import Any, Callable, Dict, Iterable, Iterator, List, Optional, Sequ
 
 import torch
 
-from ..evaluator import alignment, causes, races, uninitialised
+from ..evaluator import alignment, causes, described_bases, races, uninitialised
 from ..evaluator.copies import examine
 from ..evaluator.launch import LaunchedKernel
 from ..evaluator.memory import Buffer, Described
@@ -21,6 +21,7 @@ from ..launches.launch_log import NOT_FOLLOWED, Record
 from ..static import stores
 from ..static.cause import Evaluation
 from ..static.rule import LaunchFacts, RuleFinding
+from ..static.tma import DESCRIBED
 from .claims import Claims
 from .gpu import Gpu
 from .pinned_copies import Later, as_bytes
@@ -71,6 +72,8 @@ class Evaluations:
         def copies() -> RuleFinding:
             with _quiet_function(), _quiet_dispatch():
                 finding = examine(ttgir, grid, values)
+            if DESCRIBED in finding.reason:
+                _note(launch.record, self._of(_described, launch))
             if launch.later is not None and finding.reason:
                 return replace(finding, reason=_told(launch.later, finding.reason))
             return finding
@@ -94,12 +97,16 @@ class Evaluations:
         if launch.later is not None:
             found = _overwritten(found, record, launch.later)
         if any(rule.asked for rule in self.gpu.rules()):  # else it is about another fault
-            told = [asdict(cause) for cause in found.causes]
-            record["causes"] += [cause for cause in told if cause not in record["causes"]]
+            _note(record, found)
             if record["unfollowed"] in ("", NOT_FOLLOWED):
                 record["unfollowed"] = found.unknown
             record["accesses"] = max(record["accesses"], found.accesses)
         return found
+
+
+def _note(record: Record, found: Evaluation) -> None:
+    told = [asdict(cause) for cause in found.causes]
+    record["causes"] += [cause for cause in told if cause not in record["causes"]]
 
 
 def _overwritten(found: Evaluation, record: Record, later: Later) -> Evaluation:
@@ -148,6 +155,10 @@ def _outside(launch: LaunchedKernel, asm: Any) -> Evaluation:
 
 def _misaligned(launch: LaunchedKernel, asm: Any) -> Evaluation:
     return alignment.evaluate(launch, str(asm["ttgir"]), str(asm.get("llir", "")))
+
+
+def _described(launch: LaunchedKernel, asm: Any) -> Evaluation:
+    return described_bases.evaluate(launch)
 
 
 def _unwritten(launch: LaunchedKernel, asm: Any) -> Evaluation:
