@@ -13,6 +13,7 @@ from typing import Any
 import click
 
 from shrinkray_gpu.cli.module import TakesProgram
+from shrinkray_gpu.cli.output import echo, print_data
 from shrinkray_gpu.cli.replay import bisect_case
 from shrinkray_gpu.cli.screen import Screen
 from shrinkray_gpu.cli.words import (
@@ -132,7 +133,7 @@ def bisect_command(file: Path | None, args: tuple[str, ...], **given: Any) -> No
     if given["reject"] and not given["oracle"]:
         raise UsageError("--reject takes something from what --oracle asks for: give that, too")
     if given["print_script"]:
-        return click.echo(git_script(file, args, _checked(file, given)), nl=False)
+        return print_data(git_script(file, args, _checked(file, given)), nl=False)
     if not (given["good"] and given["bad"]):
         missing = "--bad" if given["good"] else "--good"
         raise UsageError(f"between which releases? Give {missing} V, too: --good one without the fault, --bad one with")
@@ -193,10 +194,10 @@ def _told(found: Bisection | PairBisection, moved: Mapping[str, str], as_json: b
     if as_json:
         print_answer({"schema": SCHEMA, **found.to_json(), **({"triton": moved} if moved else {})})
     else:
-        click.echo(f"{found.table()}\n{found.verdict()}")
+        echo(f"{found.table()}\n{found.verdict()}")
         if len(set(moved.values())) > 1:
             pairs = ", ".join(f"{triton or 'none'} with torch {torch}" for torch, triton in moved.items())
-            click.echo(f"Triton moved along, and may be what changed: {pairs}. Search --over triton, too")
+            echo(f"Triton moved along, and may be what changed: {pairs}. Search --over triton, too")
     return found.found
 
 

@@ -12,11 +12,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import click
-
 from shrinkray_gpu.cli import project_settings
 from shrinkray_gpu.cli.interrupt import Interrupt
 from shrinkray_gpu.cli.json_lines import print_event
+from shrinkray_gpu.cli.output import echo
 from shrinkray_gpu.cli.screen import Screen
 from shrinkray_gpu.errors import NO_ROOM, FinalCheckFailed, UsageError
 from shrinkray_gpu.events import Checked, Finished, nobody, saying
@@ -87,7 +86,7 @@ def reduce_file(
         screen.close()
         hear(Checked(str(file), spec))
         if not given["as_json"]:
-            click.echo(f"{file} shows {spec}")
+            echo(f"{file} shows {spec}")
         return
     if not os.access(output.parent, os.W_OK):
         raise UsageError(f"cannot write {output}: {output.parent} is no folder that can be written. Choose another")
@@ -141,11 +140,11 @@ def tell(result: ReducedText[Any], file: Path, output: Path, *, healthy: str) ->
     """Print what came of IR or PTX; `healthy`: what good tries do."""
     tally, place = result.tally, os.path.relpath(output)
     share = f"{tally.share:.0%} of which {healthy}" if tally.tries else "none needed"
-    click.echo(f"reduced: {file} from {result.before} {result.unit} to {result.after}\n\n{result.text}")
-    click.echo(f"  fault: {result.fault} ({result.compiler} {result.release})")
-    click.echo(f"  {tally.tries} tries, {share}, in {result.seconds:.1f} s; seen again in a fresh process")
-    click.echo(f"  saved: {place}")
-    click.echo(f"  shows the fault: {shlex.join(['shrink', 'replay', place])}")
+    echo(f"reduced: {file} from {result.before} {result.unit} to {result.after}\n\n{result.text}")
+    echo(f"  fault: {result.fault} ({result.compiler} {result.release})")
+    echo(f"  {tally.tries} tries, {share}, in {result.seconds:.1f} s; seen again in a fresh process")
+    echo(f"  saved: {place}")
+    echo(f"  shows the fault: {shlex.join(['shrink', 'replay', place])}")
 
 
 def refuse(names: Sequence[str], of: str, what: str, given: Mapping[str, Any]) -> None:

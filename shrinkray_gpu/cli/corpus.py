@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from shrinkray_gpu.cli.output import echo
 from shrinkray_gpu.cli.words import CONTEXT, OneLineComplaints, chosen_python, narrator, publish_option
 from shrinkray_gpu.corpus import matrix as tabulated
 from shrinkray_gpu.corpus.addition import CaseWords
@@ -34,7 +35,7 @@ _CORPUS = click.option(
 def corpus(context: click.Context) -> None:
     """Keep repros, to replay them against other versions: see shrink replay."""
     if context.invoked_subcommand is None:
-        click.echo(context.get_help())
+        echo(context.get_help())
 
 
 @corpus.command(context_settings=CONTEXT)
@@ -59,7 +60,7 @@ def add(made: Path, corpus: Path, python: str, name: str, strict: bool, **words:
     else:
         case = add_case(made, corpus, name=name, words=given, python=interpreter, strict=strict, say=say)
     say.close()
-    click.echo(f"added: {case.folder} ({case.title})")
+    echo(f"added: {case.folder} ({case.title})")
 
 
 @corpus.command("list", context_settings=CONTEXT)
@@ -69,7 +70,7 @@ def list_(corpus: Path) -> None:
     every = cases(corpus)
     width = max(len(case.name) for case in every)
     for case in every:
-        click.echo(f"{case.name.ljust(width)}  {case.broken or f'{case.klass}: {case.title}'}")
+        echo(f"{case.name.ljust(width)}  {case.broken or f'{case.klass}: {case.title}'}")
 
 
 @corpus.command(context_settings=CONTEXT)
@@ -79,9 +80,9 @@ def show(case: str, corpus: Path) -> None:
     """All that is known of CASE (its name in ./corpus, or its folder), and its repro."""
     folder = Path(case)
     chosen = cases(folder)[0] if (folder / "case.toml").exists() else cases(corpus, [case])[0]
-    click.echo(_shown(chosen))
-    click.echo()
-    click.echo(chosen.repro.read_text(encoding="utf-8"), nl=False)
+    echo(_shown(chosen))
+    echo()
+    echo(chosen.repro.read_text(encoding="utf-8"), nl=False)
 
 
 @corpus.command(context_settings=CONTEXT)
@@ -91,7 +92,7 @@ def matrix(files: tuple[Path, ...], text: Path | None) -> None:
     """Cases by environments in Markdown, from FILES that shrink replay --json printed."""
     table = tabulated.markdown(files)
     if text is None:
-        click.echo(table, nl=False)
+        echo(table, nl=False)
         return
     try:
         text.write_text(tabulated.into(text.read_text(encoding="utf-8"), table), encoding="utf-8")

@@ -10,8 +10,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import click
-
 from shrinkray_gpu.cli.compiler_case import (
     OF_CORPORA,
     OF_PROGRAMS,
@@ -24,6 +22,7 @@ from shrinkray_gpu.cli.compiler_case import (
     refuse,
 )
 from shrinkray_gpu.cli.interrupt import Interrupt
+from shrinkray_gpu.cli.output import echo
 from shrinkray_gpu.cli.screen import Screen
 from shrinkray_gpu.cli.words import architecture, chosen_python, narrator, print_answer, settings
 from shrinkray_gpu.cu.cu_replay import replay_cu
@@ -61,7 +60,7 @@ def replay_case(file: Path, given: Mapping[str, Any]) -> int:
     if given["as_json"]:
         print_answer({"told": found.told, "shows": found.shows, "outcome": found.outcome})
     else:
-        click.echo(f"{file}: {found.outcome} ({found.shows})")
+        echo(f"{file}: {found.outcome} ({found.shows})")
     return 0 if found.as_told else 1
 
 
@@ -110,21 +109,21 @@ def _asked(file: Path, args: Sequence[str], given: Mapping[str, Any], say: Say) 
 def _tell(result: CuResult, file: Path, output: Path, report: Path | None) -> None:
     (lines, tokens), (fewer, left) = result.before, result.after
     place = os.path.relpath(output)
-    click.echo(f"reduced: {file} from {lines} lines to {fewer}, {tokens} tokens to {left}\n\n{result.text}")
-    click.echo(f"  fault: {result.fault}")
+    echo(f"reduced: {file} from {lines} lines to {fewer}, {tokens} tokens to {left}\n\n{result.text}")
+    echo(f"  fault: {result.fault}")
     if result.fault.sight is not None:
-        click.echo(f"  same fault: compute-sanitizer sees first, of the original and of this: {result.fault.sight}")
+        echo(f"  same fault: compute-sanitizer sees first, of the original and of this: {result.fault.sight}")
         if result.fault.room is not None:
-            click.echo(f"  control: with {result.fault.room} it sees nothing wrong, in either")
+            echo(f"  control: with {result.fault.room} it sees nothing wrong, in either")
     elif result.fault.unseen:
-        click.echo(f"  same fault: by the exit code and the last words alone ({result.fault.unseen})")
-    click.echo(f"  {result.tries} tries in {result.seconds:.1f} s; seen again in a fresh process")
+        echo(f"  same fault: by the exit code and the last words alone ({result.fault.unseen})")
+    echo(f"  {result.tries} tries in {result.seconds:.1f} s; seen again in a fresh process")
     if result.ended != "done":
-        click.echo(f"  the search ended early: {result.ended}. The same command goes on with --resume")
-    click.echo(f"  saved: {place}")
+        echo(f"  the search ended early: {result.ended}. The same command goes on with --resume")
+    echo(f"  saved: {place}")
     if report:
-        click.echo(f"  to attach: {os.path.relpath(report)}")
-    click.echo(f"  shows the fault: {shlex.join(['shrink', 'replay', place])}")
+        echo(f"  to attach: {os.path.relpath(report)}")
+    echo(f"  shows the fault: {shlex.join(['shrink', 'replay', place])}")
 
 
 def _options(python: str | None, file: Path, given: Mapping[str, Any], say: Say) -> CuOptions:

@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from shrinkray_gpu.cli.module import TakesModule, file_or_module, find_command
+from shrinkray_gpu.cli.output import echo
 from shrinkray_gpu.cli.words import (
     CONTEXT,
     architecture,
@@ -79,4 +80,4 @@ def explain(file: Path | None, args: tuple[str, ...], module: str | None, **give
     if given["as_json"]:
         print_answer({"schema": SCHEMA, **told.to_json()})
     else:
-        click.echo(card(told.evidence, told.blame.rows()))
+        echo(card(told.evidence, told.blame.rows()))

@@ -10,11 +10,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import click
-
 from shrinkray_gpu.cli.compiler_case import OF_PROGRAMS, now_and_then, refuse
 from shrinkray_gpu.cli.interrupt import Interrupt
 from shrinkray_gpu.cli.json_lines import print_event
+from shrinkray_gpu.cli.output import echo
 from shrinkray_gpu.cli.screen import Screen
 from shrinkray_gpu.cli.words import fail, settings
 from shrinkray_gpu.errors import NO_ROOM, FinalCheckFailed, UsageError
@@ -47,7 +46,7 @@ def reduce_case(
         screen.close()
         hear(Checked(str(root), spec))
         if not given["as_json"]:
-            click.echo(f"{root} shows {typed(spec)}")
+            echo(f"{root} shows {typed(spec)}")
         return
     home = root.resolve()
     output = (given["output"] or home.parent / f"repro_{home.name}").absolute()
@@ -97,15 +96,15 @@ def _options(root: Path, command: tuple[str, ...], given: Mapping[str, Any]) -> 
 def _tell(root: Path, result: FolderResult) -> None:
     place = os.path.relpath(result.output)
     pairs = (("files", result.files), ("lines", result.lines), ("bytes", result.bytes))
-    click.echo(f"reduced: {root} from " + ", ".join(f"{before} {what} to {after}" for what, (before, after) in pairs))
+    echo(f"reduced: {root} from " + ", ".join(f"{before} {what} to {after}" for what, (before, after) in pairs))
     for path in sorted(result.output.rglob("*"), key=str):
         if path.is_file() and not path.is_symlink():
             name = os.fsencode(path.relative_to(result.output)).decode(errors="replace")
-            click.echo(f"  {name}: {path.stat().st_size} bytes")
-    click.echo(f"  fault: {result.shows}; the same by this, by how it ends, and with no other error beside it")
+            echo(f"  {name}: {path.stat().st_size} bytes")
+    echo(f"  fault: {result.shows}; the same by this, by how it ends, and with no other error beside it")
     told = f"; {result.unknown} told nothing" if result.unknown else ""
-    click.echo(f"  {result.tally.tries} tries in {result.seconds:.1f} s{told}; seen again in a fresh copy")
+    echo(f"  {result.tally.tries} tries in {result.seconds:.1f} s{told}; seen again in a fresh copy")
     if result.carried:
-        click.echo(f"  carried along, since the fault needs them: {result.carried} files or folders")
-    click.echo(f"  saved: {place}")
-    click.echo(f"  shows the fault: {shlex.join([os.path.join(place, result.script)])}")
+        echo(f"  carried along, since the fault needs them: {result.carried} files or folders")
+    echo(f"  saved: {place}")
+    echo(f"  shows the fault: {shlex.join([os.path.join(place, result.script)])}")

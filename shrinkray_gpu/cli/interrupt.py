@@ -8,9 +8,8 @@ import signal
 from collections.abc import Callable
 from types import FrameType
 
-import click
-
 from shrinkray_gpu.cli.json_lines import print_event
+from shrinkray_gpu.cli.output import echo
 from shrinkray_gpu.cli.screen import close_all
 from shrinkray_gpu.events import Failed
 
@@ -34,7 +33,7 @@ class Interrupt:
             with contextlib.suppress(RuntimeError):  # it came in the middle of another line
                 if self.as_json:
                     print_event(Failed("Interrupted", text, 130))
-            click.echo(f"shrink: {text}", err=True)
+            echo(f"shrink: {text}", err=True)
             os._exit(130)  # threads wait for the original to end; the processes of the lanes die with us
         if self.count > 1:
             raise KeyboardInterrupt

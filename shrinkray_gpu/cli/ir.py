@@ -12,6 +12,7 @@ from typing import Any
 import click
 
 from shrinkray_gpu.cli.module import TakesProgram
+from shrinkray_gpu.cli.output import echo
 from shrinkray_gpu.cli.words import (
     CONTEXT,
     narrator,
@@ -102,9 +103,9 @@ def _ir(file: Path | None, args: tuple[str, ...], given: dict[str, Any]) -> int:
     if given["as_json"]:
         print_answer({"schema": SCHEMA, "folder": os.fspath(folder), "studies": ir_tables.to_json(studies)})
     else:
-        click.echo(ir_tables.table(studies))
+        echo(ir_tables.table(studies))
     if trouble:
         raise UsageError(trouble)
     if not given["as_json"]:
-        click.echo(f"\nsaved: {run_folder.display_path(folder)} (summary.tsv, summary.md, programs, code, SHA256SUMS)")
+        echo(f"\nsaved: {run_folder.display_path(folder)} (summary.tsv, summary.md, programs, code, SHA256SUMS)")
     return 0 if all(one.holds for one in studies) else 1

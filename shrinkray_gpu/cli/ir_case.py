@@ -8,8 +8,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import click
-
 from shrinkray_gpu.cli.compiler_case import (
     OF_CORPORA,
     OF_PROGRAMS,
@@ -21,6 +19,7 @@ from shrinkray_gpu.cli.compiler_case import (
     tell,
 )
 from shrinkray_gpu.cli.interrupt import Interrupt
+from shrinkray_gpu.cli.output import echo
 from shrinkray_gpu.cli.screen import Screen
 from shrinkray_gpu.cli.words import chosen_python, narrator, print_answer, releases, settings
 from shrinkray_gpu.corpus import environments
@@ -63,7 +62,7 @@ def replay_case(file: Path, given: Mapping[str, Any]) -> int:
         print_answer([each.to_json() for each in found])
     else:
         for each in found:
-            click.echo(f"Triton {each.release}: {each}")
+            echo(f"Triton {each.release}: {each}")
     return 0 if all(each.outcome == "still faults" for each in found) else 1
 
 

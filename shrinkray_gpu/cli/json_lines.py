@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-import sys
 import time
 
+from shrinkray_gpu.cli.output import print_data
 from shrinkray_gpu.events import Event
 
 _BEGUN = time.monotonic()
@@ -15,5 +15,4 @@ def print_event(event: Event) -> None:
     """Print it. `at` is in seconds since the command began."""
     schema, name, *fields = event.to_json().items()
     line = dict([schema, name, ("at", round(time.monotonic() - _BEGUN, 3)), *fields])
-    sys.stdout.write(json.dumps(line) + "\n")
-    sys.stdout.flush()
+    print_data(json.dumps(line))

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import click
 
+from shrinkray_gpu.cli.output import echo
 from shrinkray_gpu.cli.words import CONTEXT, OneLineComplaints
 from shrinkray_gpu.device import error_table
 from shrinkray_gpu.errors import NotReproduced, UsageError
@@ -67,9 +68,9 @@ def launches_command(command: Sequence[str], output: Path, launch: int | None, t
         last = (ended.stdout + ended.stderr).strip().splitlines()[-1:] or ["it says nothing"]
         raise NotReproduced(f"{shlex.join(command)} launched nothing by NVIDIA's driver; it ended so: {last[0][:300]}")
     for each in found[-MOST:]:
-        click.echo(_line(each))
-    click.echo(f"{shlex.join(command)}: {speech.ending(ended)}")
-    click.echo(f"{len(found)} launches are recorded in {os.path.relpath(folder)}")
+        echo(_line(each))
+    echo(f"{shlex.join(command)}: {speech.ending(ended)}")
+    echo(f"{len(found)} launches are recorded in {os.path.relpath(folder)}")
     chosen = _chosen(found, launch)
     script = folder / f"launch_{chosen.number}.py"
     try:
@@ -77,12 +78,12 @@ def launches_command(command: Sequence[str], output: Path, launch: int | None, t
     except NoLauncher as why:
         raise NotReproduced(f"launch {chosen.number} has no script: {why}") from why
     if count := unread(chosen):
-        click.echo(f"{count} of {len(chosen.memory)} allocations were not read, and hold zeros in the script", err=True)
+        echo(f"{count} of {len(chosen.memory)} allocations were not read, and hold zeros in the script", err=True)
     if count := outdated(chosen):
         what = "hold addresses, which are old in the script: that it fails may come from there"
-        click.echo(f"{count} of {len(chosen.memory)} allocations {what}", err=True)
+        echo(f"{count} of {len(chosen.memory)} allocations {what}", err=True)
     alone = run_words([sys.executable, "-I", str(script)], environment=os.environ, cwd=Path.cwd(), seconds=timeout)
-    click.echo(f"alone: python {os.path.relpath(script)} says: {_says(alone)}")
+    echo(f"alone: python {os.path.relpath(script)} says: {_says(alone)}")
     if launch is None and alone.exit == 0 or chosen.status and not _shows(alone, chosen.status):
         raise NotReproduced(f"launch {chosen.number} alone does not show the error: it may need other launches")
 

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import difflib
 import importlib
-import io
 import os
-import sys
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import click
 from click.shell_completion import CompletionItem
 
+from shrinkray_gpu.cli.output import echo
 from shrinkray_gpu.cli.words import CONTEXT, OneLineComplaints
 from shrinkray_gpu.evidence.versions import __version__
 
@@ -112,9 +111,6 @@ def _misspelt(word: str) -> str:
 @click.version_option(__version__, "-V", "--version", prog_name="shrink")
 def main() -> None:
     """Reduce a failing GPU program to the smallest standalone script that still shows the same fault."""
-    for stream in (sys.stdout, sys.stderr):  # words of a program may be no text
-        if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="backslashreplace")
 
 
 @click.command("shrink help", cls=OneLineComplaints, context_settings=CONTEXT)
@@ -125,7 +121,7 @@ def _help(context: click.Context, words: Sequence[str]) -> None:
     if words == ("words",):
         from shrinkray_gpu.cli.glossary import glossary
 
-        click.echo(glossary(context.find_root().terminal_width))
+        echo(glossary(context.find_root().terminal_width))
         return
     found: Any = main
     name = "shrink"
@@ -142,7 +138,7 @@ def _help(context: click.Context, words: Sequence[str]) -> None:
         found, name = inner, f"{name} {word}"
     width = context.find_root().terminal_width
     with click.Context(found, info_name=name, terminal_width=width, **found.context_settings) as of_it:
-        click.echo(found.get_help(of_it))
+        echo(found.get_help(of_it))
 
 
 main.add_command(_help, "help")

@@ -11,6 +11,7 @@ import click
 
 from shrinkray_gpu.cli import arguments
 from shrinkray_gpu.cli import words as cli_words
+from shrinkray_gpu.cli.output import echo
 from shrinkray_gpu.cli.words import F
 from shrinkray_gpu.command.launchers import LAUNCHERS
 from shrinkray_gpu.runner.interpreter import check_python
@@ -66,7 +67,7 @@ class TakesProgram(cli_words.OneLineComplaints):
         words = dict.fromkeys(word.partition("=")[0] for word in theirs)
         if misplaced := [word for word in words if word in _SURELY_OURS & own]:
             first, _, module = command.partition(" ")
-            click.echo(
+            echo(
                 f"note: what stands behind {command} goes to {module or first}, {', '.join(misplaced)} too: options "
                 f"of shrink come before {first}",
                 err=True,
@@ -83,7 +84,7 @@ def _note_shared(file: str, options: Sequence[str]) -> None:
     """Of options that are ours, and FILE's own as well by what stands in it."""
     for name in dict.fromkeys(options):
         if arguments.names_it(file, name):
-            click.echo(
+            echo(
                 f"note: {name} is taken for an option of shrink, and {file} has one of this name: what {file} is to "
                 "get comes behind --",
                 err=True,

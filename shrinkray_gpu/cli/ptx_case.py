@@ -7,8 +7,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import click
-
 from shrinkray_gpu.cli import project_settings
 from shrinkray_gpu.cli.compiler_case import (
     OF_CORPORA,
@@ -21,6 +19,7 @@ from shrinkray_gpu.cli.compiler_case import (
     tell,
 )
 from shrinkray_gpu.cli.interrupt import Interrupt
+from shrinkray_gpu.cli.output import echo
 from shrinkray_gpu.cli.screen import Screen
 from shrinkray_gpu.cli.words import chosen_python, narrator, print_answer, ptxas_releases, settings
 from shrinkray_gpu.corpus import environments
@@ -60,9 +59,9 @@ def replay_case(file: Path, given: Mapping[str, Any]) -> int:
     if given["as_json"]:
         print_answer([each.to_json() for each in found.rows])
     else:
-        click.echo(table(found.rows))
+        echo(table(found.rows))
         if said := difference(found.rows):
-            click.echo(said)
+            echo(said)
     return 0 if found.as_told else 1
 
 

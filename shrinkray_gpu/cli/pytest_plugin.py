@@ -84,27 +84,31 @@ class CaseItem(pytest.Item):
         self.add_marker("corpus")
 
     def runtest(self) -> None:
+        from shrinkray_gpu.cli.output import escaped
         from shrinkray_gpu.corpus.expectation import Status
 
         if _REPLAYED not in self.session.stash:
             self.session.stash[_REPLAYED] = _Session(self.session)
         outcome = self.session.stash[_REPLAYED].outcome(self)
         if not outcome.tells:
-            pytest.skip(outcome.why)
+            pytest.skip(escaped(outcome.why))
         if outcome.surprising:
             raise CaseChanged(outcome)
         if outcome.status is not Status.FIXED:
-            pytest.xfail(f"{outcome}: {outcome.why}")
+            pytest.xfail(escaped(f"{outcome}: {outcome.why}"))
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
+        from shrinkray_gpu.cli.output import escaped
         from shrinkray_gpu.errors import ShrinkError
 
         if isinstance(excinfo.value, (CaseChanged, ShrinkError)):
-            return str(excinfo.value)
+            return escaped(str(excinfo.value))
         return super().repr_failure(excinfo, style)
 
     def reportinfo(self) -> tuple[Path, int, str]:
-        return self.path, 0, f"{self.case.name}: {self.case.title}"
+        from shrinkray_gpu.cli.output import escaped
+
+        return self.path, 0, escaped(f"{self.case.name}: {self.case.title}")
 
 
 class CaseChanged(Exception):

@@ -92,12 +92,14 @@ class FailingTests:
             return
         most = self.config.getoption("--shrink-max")
         chosen = ordered(list(self.failed))[:most]
+        from shrinkray_gpu.cli.output import escaped
+
         terminalreporter.section("shrink")
         try:
             for result in self._results(chosen, terminalreporter):
-                terminalreporter.write_line(f"  {result.told}")
+                terminalreporter.write_line(escaped(f"  {result.told}"))
                 if result.issue:
-                    terminalreporter.write_line(f"  to attach: {result.issue}")
+                    terminalreporter.write_line(escaped(f"  to attach: {result.issue}"))
                 if result.interrupted:
                     raise KeyboardInterrupt
         except KeyboardInterrupt:

@@ -6,7 +6,6 @@ All work is done by the public API. It is imported once there is work: help and 
 from __future__ import annotations
 
 import difflib
-import errno
 import gc
 import os
 import shutil
@@ -23,6 +22,7 @@ from shrinkray_gpu.cli.case_kinds import kind_options, reducer
 from shrinkray_gpu.cli.interrupt import Interrupt
 from shrinkray_gpu.cli.json_lines import print_event
 from shrinkray_gpu.cli.module import TakesModule, file_or_module, find_command
+from shrinkray_gpu.cli.output import echo
 from shrinkray_gpu.cli.words import (
     CONTEXT,
     architecture,
@@ -219,10 +219,10 @@ def reduce_command(
     if given["list_passes"]:
         from shrinkray_gpu.passes import PASSES
 
-        click.echo(f"{'lift':16} The launch that faults, alone: the first trial, before all passes.")
-        click.echo(f"{'embed':16} Sources in files that torch loads (.cu, .cpp): part of the script from the start.")
+        echo(f"{'lift':16} The launch that faults, alone: the first trial, before all passes.")
+        echo(f"{'embed':16} Sources in files that torch loads (.cu, .cpp): part of the script from the start.")
         for one in dict.fromkeys(PASSES):
-            click.echo(f"{one.name:16} {one.why}")
+            echo(f"{one.name:16} {one.why}")
         return
     if file is None and module is None:
         own = "shrink check" if given["only_check"] else "shrink"
@@ -256,7 +256,7 @@ def reduce_command(
             spec = job.check(file, options, say=screen, on_event=hear)
             screen.close()
             if hear is None:
-                click.echo(f"{display_name(file, options)} shows {typed(spec)}")
+                echo(f"{display_name(file, options)} shows {typed(spec)}")
             return
         best = places(file, options)[1] / "best.py"
         if not quiet:
@@ -277,7 +277,7 @@ def reduce_command(
         if error.errno not in NO_ROOM:
             raise
         whole = f"the best so far, if any, is whole in {best}" if best is not None else "nothing was reduced yet"
-        in_the_way = f": {error.filename2 or error.filename}" if error.errno == errno.EISDIR else ""
+        in_the_way = f": {error.filename2 or error.filename}" if isinstance(error, IsADirectoryError) else ""
         fail(
             f"cannot write any more ({error.strerror}{in_the_way}); {whole}. Make room and go on with the same command "
             "and --resume, or choose another place with --output",

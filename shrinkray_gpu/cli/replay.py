@@ -15,6 +15,7 @@ import click
 
 from shrinkray_gpu.cli import engines, project_settings, sandbox
 from shrinkray_gpu.cli.case_kinds import replayer
+from shrinkray_gpu.cli.output import echo
 from shrinkray_gpu.cli.words import (
     CONTEXT,
     OneLineComplaints,
@@ -136,7 +137,7 @@ def _replay(corpus: Path, given: dict[str, Any], words: tuple[str, ...]) -> int:
         if given["as_json"]:
             print_answer(told)
         else:
-            click.echo("\n".join(map(str, steps)))
+            echo("\n".join(map(str, steps)))
         return 0
     place = ReplayPlace(arch=arch, environment=tuple(sorted(environment.items())))
     typed = tuple(dict.fromkeys(given["pythons"])) or ("",)
@@ -183,8 +184,8 @@ def _answer(
 ) -> int:
     """Tell and write all of it. `part`: of a shard, whose JSON is told already. Raises `sick`, which ended it early."""
     if not given["as_json"]:
-        click.echo(replay_tables.table(matrix))
-        click.echo(f"\n{replay_tables.summary(matrix)}")
+        echo(replay_tables.table(matrix))
+        echo(f"\n{replay_tables.summary(matrix)}")
     elif not part:
         print_answer(replay_tables.to_json(matrix))
     _write(given["junit"], replay_tables.junit, matrix)
@@ -193,7 +194,7 @@ def _answer(
         raise UsageError("not one case can run here, so nothing was checked; each says above what it lacks")
     changed = replay_tables.changes(matrix)
     if not given["as_json"] and (changed or not sick):
-        click.echo("\n".join(["not as expected:", *changed] if changed else ["all is as expected"]))
+        echo("\n".join(["not as expected:", *changed] if changed else ["all is as expected"]))
     if sick:
         raise sick
     return 1 if changed else 0

@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from shrinkray_gpu.attachment.experiments import SECONDS
+from shrinkray_gpu.cli.output import echo
 from shrinkray_gpu.cli.project_settings import OF_REDUCTION
 from shrinkray_gpu.cli.words import CONTEXT, OneLineComplaints, fail, for_option, narrator, publish_option, releases
 from shrinkray_gpu.job.attach import report
@@ -64,4 +65,4 @@ def report_command(
         place, why = error.filename2 or error.filename or folder, error.strerror or error
         then = "Make room there, or make it writable, and try again; an earlier attachment is as it was"
         fail(f"cannot write {place}: {why}. {then}", 2)
-    click.echo(f"to attach: {os.path.relpath(made)}")
+    echo(f"to attach: {os.path.relpath(made)}")

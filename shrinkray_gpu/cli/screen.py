@@ -11,7 +11,7 @@ import sys
 import warnings
 from typing import TYPE_CHECKING, Any, TextIO
 
-import click
+from shrinkray_gpu.cli.output import echo, escaped_line
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -38,8 +38,9 @@ class Screen:
     def __call__(self, text: str) -> None:
         if self.quiet:
             return
+        text = escaped_line(text)
         if not self.terminal:
-            click.echo(text, file=self.stream)
+            echo(text, stream=self.stream)
         elif text.endswith(GOES_ON):
             self._go_on(text[: -len(GOES_ON)])
         else:
@@ -49,6 +50,7 @@ class Screen:
         """Show how far something has come, in place of what goes on; on a terminal only."""
         if not self.terminal:
             return
+        text = escaped_line(text)
         if self._bar is None or self._what:
             self._end()
             self._begin(total, text)

@@ -13,6 +13,7 @@ import click
 
 from shrinkray_gpu.attachment.attachment import ISSUE
 from shrinkray_gpu.attachment.submission import Submission, submission
+from shrinkray_gpu.cli.output import echo
 from shrinkray_gpu.cli.words import CONTEXT, OneLineComplaints
 from shrinkray_gpu.errors import UsageError
 from shrinkray_gpu.job.asked import places
@@ -31,15 +32,15 @@ def submit_command(place: Path | None, only_print: bool) -> None:
     installed. Exit codes: 0 done, 2 usage.
     """
     asked = submission(_issue(place))
-    click.echo(f"{asked.form.project}: {asked.title}")
-    click.echo(asked.url)
+    echo(f"{asked.form.project}: {asked.title}")
+    echo(asked.url)
     for told in (asked.unlikely, asked.left and f"Not in the link, paste or attach it: {asked.left}."):
         if told:
-            click.echo(told, err=True)
+            echo(told, err=True)
     if only_print:
         return
     if not sys.stdin.isatty():
-        click.echo("not opened: nobody can be asked here. Open the address above", err=True)
+        echo("not opened: nobody can be asked here. Open the address above", err=True)
     elif click.confirm("Open this page?", err=True):
         _open(asked)
 
@@ -66,4 +67,4 @@ def _open(asked: Submission) -> None:
         if subprocess.run([tool, *words, "--body", asked.body], check=False).returncode == 0:
             return
     if not webbrowser.open(asked.url):
-        click.echo("no browser opens here: open the address above", err=True)
+        echo("no browser opens here: open the address above", err=True)

@@ -12,8 +12,7 @@ import textwrap
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-import click
-
+from shrinkray_gpu.cli.output import echo, escaped
 from shrinkray_gpu.command.driver import Command
 from shrinkray_gpu.oracle import typed
 from shrinkray_gpu.result.summary import Result
@@ -31,25 +30,26 @@ def tell(result: Result, file: Path, command: Command | None, *, whole: bool) ->
     if not sys.stdout.isatty():
         repro = f"\n{result.text.rstrip()}\n" if result.text.count("\n") <= FITS else None
         parts = [_head(result, file, command), repro, *(f"  {row}" for row in _plain(rows_of(result, whole=whole)))]
-        click.echo("\n".join(part for part in parts if part is not None))
+        echo("\n".join(part for part in parts if part is not None))
         return
     from rich.console import Console
     from rich.syntax import Syntax
     from rich.text import Text
 
     console = Console(highlight=False)
-    for line in textwrap.wrap(_head(result, file, command), console.width, break_long_words=False):
+    for line in textwrap.wrap(escaped(_head(result, file, command)), console.width, break_long_words=False):
         console.print(Text(line, style="bold"), soft_wrap=True)
     if result.text.count("\n") <= max(12, console.height - 12):
         console.print()
-        shown = Syntax("", "python", theme="ansi_dark", background_color="default").highlight(result.text.rstrip())
+        coloured = Syntax("", "python", theme="ansi_dark", background_color="default")
+        shown = coloured.highlight(escaped(result.text.rstrip()))
         shown.rstrip()
         console.print(shown, soft_wrap=True)  # a long line is the terminal's to wrap: cut, it would be no program
         console.print()
     styles = {"verdict": "bold", "same fault": "green", "fault": "red", **dict.fromkeys(_PLACES, "cyan")}
     for label, text in rows_of(result, whole=whole):
         style = styles.get(label, "" if label else "yellow" if any(each in text for each in _CAVEATS) else "dim")
-        for line in _wrapped(label, text, console.width):
+        for line in _wrapped(escaped(label), escaped(text), console.width):
             console.print(Text(line, style=style), soft_wrap=True)
 
 
@@ -64,8 +64,9 @@ def _head(result: Result, file: Path, command: Command | None) -> str:
     took = f"in {sum(result.seconds[part] for part in _PARTS):.0f} s"
     if command is not None:  # nobody counted all that it runs
         return f"{head}: {command.command_line} to {result.after[0]} lines, {result.after[1]} tokens, {took}"
-    lines = f"from {result.before[0]} lines to {result.after[0]}, {result.before[1]} tokens to {result.after[1]}"
-    return f"{head}: {file} {lines}, {took}"
+    (lines, tokens), (fewer, left) = result.before, result.after
+    by_lines = f"{lines} lines to {fewer}, " if fewer <= lines else ""  # a crowded program is laid out anew
+    return f"{head}: {file} from {by_lines}{tokens} tokens to {left}, {took}"
 
 
 def rows_of(result: Result, *, whole: bool) -> Iterator[Row]:

@@ -11,6 +11,7 @@ from typing import Any
 import click
 
 from shrinkray_gpu.cli.module import TakesProgram
+from shrinkray_gpu.cli.output import echo
 from shrinkray_gpu.cli.words import (
     CONTEXT,
     narrator,
@@ -73,11 +74,11 @@ def sweep_command(file: Path | None, args: tuple[str, ...], **given: Any) -> Non
     if given["as_json"]:
         print_answer({"schema": SCHEMA, "folder": os.fspath(folder), **sweep_tables.to_json(matrix)})
     else:
-        click.echo(sweep_tables.table(matrix))
+        echo(sweep_tables.table(matrix))
     if trouble:
         raise UsageError(trouble)
     if not given["as_json"]:
-        click.echo(f"saved: {run_folder.display_path(folder)} (matrix.csv, matrix.svg, matrix.md, SHA256SUMS)")
+        echo(f"saved: {run_folder.display_path(folder)} (matrix.csv, matrix.svg, matrix.md, SHA256SUMS)")
 
 
 def _save(folder: Path, matrix: Matrix, file: Path, place: RunPlace) -> None:

@@ -13,6 +13,7 @@ from typing import Any
 import click
 
 from shrinkray_gpu.cli import engines
+from shrinkray_gpu.cli.output import echo
 from shrinkray_gpu.cli.words import (
     CONTEXT,
     OneLineComplaints,
@@ -138,12 +139,12 @@ def triage_command(paths: tuple[Path, ...], **given: Any) -> None:
     if given["as_json"]:
         print_answer(told)
     elif not (result.failures or result.interrupted):
-        click.echo("no failure: nothing is to be sorted")
+        echo("no failure: nothing is to be sorted")
     else:
-        click.echo(page.summary(told))
+        echo(page.summary(told))
         for each in told["clusters"]:
-            click.echo(f"  {len(each['members'])} x {each['title']}: {each['state']}")
-        click.echo(f"saved: {relative(given['output'] / page.INDEX)}")
+            echo(f"  {len(each['members'])} x {each['title']}: {each['state']}")
+        echo(f"saved: {relative(given['output'] / page.INDEX)}")
     if result.sick:
         raise result.sick
     if result.interrupted:

@@ -18,6 +18,7 @@ import click
 from shrinkray_gpu.attachment.forms import FORMS
 from shrinkray_gpu.cli import project_settings
 from shrinkray_gpu.cli.json_lines import print_event
+from shrinkray_gpu.cli.output import echo, print_data, standard_streams
 from shrinkray_gpu.cli.screen import Screen, close_all
 from shrinkray_gpu.device import architectures
 from shrinkray_gpu.errors import ShrinkError, UsageError
@@ -104,7 +105,8 @@ class OneLineComplaints(click.Command):
         words = tuple(sys.argv[1:] if args is None else args)  # as they were typed, for who runs them once more
         extra = {"prog_name": "shrink", "obj": words, **extra, "standalone_mode": False}
         try:
-            return super().main(list(words), *others, **extra)
+            with standard_streams():
+                return super().main(list(words), *others, **extra)
         except click.ClickException as error:
             fail(_complaint(error, self), 2, as_json="--json" in words[: words.index("--") if "--" in words else None])
         except click.Abort:
@@ -281,7 +283,7 @@ _ANSWERED = "shrinkray_gpu.answered"
 
 def print_answer(told: Mapping[str, Any] | Sequence[Any]) -> None:
     """Print the one object that `--json` of a command asks for which tells no events."""
-    click.echo(json.dumps(told, indent=1))
+    print_data(json.dumps(told, indent=1))
     click.get_current_context().meta[_ANSWERED] = True
 
 
@@ -294,5 +296,5 @@ def fail(text: str, code: int, *, kind: str = "", as_json: bool | None = None) -
         as_json = context.params.get("as_json", False) and _ANSWERED not in context.meta
     if as_json:
         print_event(Failed(kind or {2: "UsageError", 130: "Interrupted"}.get(code, "ShrinkError"), text, code))
-    click.echo(f"shrink: {text}", err=True)
+    echo(f"shrink: {text}", err=True)
     sys.exit(code)

@@ -27,7 +27,7 @@ from shrinkray_gpu.oracle.needs import Needs
 from shrinkray_gpu.oracle.same import same_fault
 from shrinkray_gpu.oracle.sticky import StickyOracle
 from shrinkray_gpu.reduction.notebook import is_notebook, read_notebook
-from shrinkray_gpu.reduction.program import Program, read_program
+from shrinkray_gpu.reduction.program import Program, check_name, read_program
 from shrinkray_gpu.runner import sanitizer
 from shrinkray_gpu.runner.gpu_groups import usable
 from shrinkray_gpu.runner.inside.gpu_target import gpu_target
@@ -87,6 +87,8 @@ def places(path: Path, options: Options) -> tuple[Path, Path]:
             raise UsageError(f"{output} is a folder: name a file with --output")
     except OSError as error:  # a name that is too long for any file
         raise UsageError(f"{error.filename}: {error.strerror}. Choose a shorter name") from error
+    if options.output is not None:
+        check_name(options.output)
     output = output.absolute()
     if len(os.fsencode(output.name)) > LONGEST + 40:
         raise UsageError(f"--output {output.name}: what is made beside it has longer names. Choose a shorter one")

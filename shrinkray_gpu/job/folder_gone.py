@@ -19,9 +19,9 @@ from shrinkray_gpu.reduction.plain_file import replace_file
 
 
 @contextmanager
-def folder_watch(output: Path) -> Iterator[Callable[[Journal], None]]:
+def folder_watch(path: Path, output: Path) -> Iterator[Callable[[Journal], None]]:
     """Within, any error of a reduction that lost its place becomes a FolderGone. The block calls what it gets with the
-    journal as soon as it has one."""
+    journal as soon as it has one. `path`: the program, which no fence keeps from deleting it."""
     begun, journals = time.time_ns(), list[Journal]()
     try:
         yield journals.append
@@ -30,9 +30,15 @@ def folder_watch(output: Path) -> Iterator[Callable[[Journal], None]]:
         if not any(lost):
             raise
         [journal] = journals
+        what = f"{lost[0]} while"
+        if journal.latest is None:
+            raise FolderGone(
+                f"{what} {path} and little else had run: most likely {path} removes it, and would again. Take that out "
+                "of it, or choose another place with --output"
+            ) from error
         raise FolderGone(
-            f"{lost[0]} while the reduction was at work with it. "
-            f"{_saved(journal, output, begun)}. To begin anew: the same command with --restart"
+            f"{what} the reduction was at work with it. {_saved(journal.latest, output, begun)}. "
+            "To begin anew: the same command with --restart"
         ) from error
 
 
@@ -50,10 +56,8 @@ def _lost(journal: Journal) -> str:
     return f"{gone} was deleted or moved away"
 
 
-def _saved(journal: Journal, output: Path, begun: int) -> str:
+def _saved(best: str, output: Path, begun: int) -> str:
     """Where the best program is now; `begun`: a time in ns since 1970. What is at `output` since then is newer."""
-    if (best := journal.latest) is None:
-        return "No smaller program was found before that"
     try:
         if output.is_file() and output.stat().st_mtime_ns >= begun:
             return f"The result is in {output}, as far as it was checked"

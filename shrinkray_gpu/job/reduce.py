@@ -90,7 +90,7 @@ def reduce(
     with (
         cluster_of(options, told) as (cluster, options),
         _nothing_of_a_refusal(folder) as held,
-        folder_gone.folder_watch(output) as opened,
+        folder_gone.folder_watch(path, output) as opened,
     ):
 
         def begun(journal: Journal) -> None:

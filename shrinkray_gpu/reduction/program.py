@@ -164,6 +164,7 @@ def read_program(path: str | Path) -> Program:
     path = Path(path)
     if path.suffix in _NO_SCRIPT:
         raise UsageError(f"{path}: {_NO_SCRIPT[path.suffix]}")
+    check_name(path)
     text = normalise(read_notebook(path).text) if is_notebook(path) else _source(path)
     try:
         _check_depth(path, ast.parse(text))
@@ -179,6 +180,16 @@ def read_program(path: str | Path) -> Program:
     except (cst.ParserSyntaxError, cst.CSTValidationError, RecursionError) as error:
         raise UsageError(f"{path}: libcst cannot parse it ({str(error).splitlines()[0]})") from error
     return program
+
+
+def check_name(path: Path) -> None:
+    """Raises UsageError for a name that ends early in a traceback's `File "NAME", line 1`."""
+    name = str(path.absolute())
+    if '"' in name or len(name.splitlines()) > 1:
+        raise UsageError(
+            f"{str(path)!r}: a line break or a double quote in a path makes tracebacks unreadable, and with them the "
+            "fault. Rename it, or the folder"
+        )
 
 
 def _source(path: Path) -> str:

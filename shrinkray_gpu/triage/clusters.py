@@ -9,7 +9,7 @@ import hashlib
 import itertools
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from shrinkray_gpu.oracle import speech
@@ -179,19 +179,27 @@ def members(
 ) -> Iterable[tuple[FailureMember, MachineTrouble | None]]:
     """Each test once for each cause that its reports tell of, with what of the machine failed by its words.
 
-    A rerun with a fault stands for the reports that tell of that fault, and for no other. The words of a machine's
-    failure are no such report: where nothing else tells of the fault, the rerun stands for them."""
+    A rerun with a fault stands for the reports that tell of that fault, or of what ended the context of the GPU before,
+    and for no other. The words of a machine's failure are no such report: where nothing else tells of the fault, the
+    rerun stands for them."""
     by_subject: defaultdict[str, list[ReportedFailure]] = defaultdict(list)
+    ended: set[tuple[str, int]] = set()
+    late: set[str] = set()
     for report in reports:
         by_subject[report.subject or report.key].append(report)
+        if report.fault is not None and report.fault.code:
+            error = (report.source, report.fault.code)
+            if error in ended:
+                late.add(report.key)
+            ended.add(error)
     for subject, same in by_subject.items():
-        yield from _members_of(same, reruns.get(subject))
+        yield from _members_of(same, reruns.get(subject), late)
 
 
 def _members_of(
-    reports: Sequence[ReportedFailure], rerun: Rerun | None
+    reports: Sequence[ReportedFailure], rerun: Rerun | None, late: Collection[str]
 ) -> Iterable[tuple[FailureMember, MachineTrouble | None]]:
-    """Those of one test."""
+    """Those of one test. `late`: reports of an error that ends a context, and of which another test told before."""
     seen = rerun is not None and rerun.is_seen
     told: list[ReportedFailure] = []
     others: defaultdict[FaultOrigin, list[ReportedFailure]] = defaultdict(list)
@@ -199,7 +207,7 @@ def _members_of(
     for report in reports:
         if (trouble := trouble_of(report)) is not None:
             ill.setdefault(trouble.kind, (trouble, []))[1].append(report)
-        elif rerun is not None and seen and tells_of(report, rerun):
+        elif rerun is not None and seen and (report.key in late or tells_of(report, rerun)):
             told.append(report)
         else:
             others[_told_origin(report)].append(report)

@@ -44,6 +44,8 @@ from shrinkray_gpu.triage.reported import ReportedFailure
 
 T = TypeVar("T")
 _NODE = re.compile(r"^\S+\.py::\S")
+FOLLOWED = 3
+"""Runs without the GPU at most, of a test that fails by chance."""
 INTERPRETED = replace(UNASKED, interpreted=True)
 """With kernels that write what they compute, for failures that hang on that."""
 
@@ -273,9 +275,12 @@ class Reruns:
         fault, origin = seen.fault, origin_of(run, seen, node, script)
         causes = LaunchCauses.of(run) if fault is not None and fault.phase == "device" else None
         if not run.virtual and fault is not None and fault.phase == "device":
-            other = self._followed(lambda lanes: lanes._seen(text, lanes._on(script), node))
-            if other is not None and is_followed(fault, other):
-                origin, causes = other.origin, other.causes
+            for _ in range(FOLLOWED):
+                other = self._followed(lambda lanes: lanes._seen(text, lanes._on(script), node))
+                if other is not None and is_followed(fault, other):
+                    origin, causes = other.origin, other.causes
+                if other is None or other.is_seen:
+                    break
         if origin is not None and origin.by == BY_RULE:  # what a corpus knows of such is the instruction
             fault = fingerprint(text, script, self._setup, seconds=self.place.timeout) or fault
         return Rerun(

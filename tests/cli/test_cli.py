@@ -73,3 +73,39 @@ def test_what_else_keeps_a_disk_from_taking_more(tmp_path: Path, monkeypatch: py
     monkeypatch.setattr(job, "reduce", full)
     said = CliRunner().invoke(main, [str(tmp_path / "failing.py"), "--quiet"])
     assert said.exit_code == 2 and os.strerror(number) in said.output and said.output.count("\n") == 1
+
+
+LEFT_OUT = "shrink: standard output takes no more (No space left on device): not all is told there"
+
+
+@pytest.mark.parametrize(
+    ("streams", "code", "last"),
+    [
+        (">&- 2>told", 0, "a healthy twin, one edit away ..."),
+        ("2>&- >told", 0, "shows the fault: python repro_failing.py"),
+        ("<&- >&- 2>&-", 0, None),
+        ("2>/dev/full >told", 0, "shows the fault: python repro_failing.py"),
+        (">/dev/full 2>told", 2, LEFT_OUT),
+        ("--json >/dev/full 2>told", 2, LEFT_OUT),
+        ("2>told | true; exit ${PIPESTATUS[0]}", 1, "a healthy twin, one edit away ..."),
+    ],
+)
+def test_a_stream_that_is_closed_or_full_costs_no_result(
+    tmp_path: Path, streams: str, code: int, last: str | None
+) -> None:
+    (tmp_path / "failing.py").write_text('a = 1\nraise ValueError("boom")\n')
+    words = "-m shrinkray_gpu failing.py --oracle exception:ValueError --no-report"
+    done = subprocess.run(["bash", "-c", f"{sys.executable} {words} {streams}"], cwd=tmp_path, timeout=300)
+    assert done.returncode == code
+    assert (tmp_path / "repro_failing.py").read_text() == 'raise ValueError("boom")\n'
+    if last is not None:
+        told = (tmp_path / "told").read_text()
+        assert last in told.splitlines()[-1] and "Traceback" not in told
+
+
+def test_a_replay_that_is_not_as_expected_says_so_by_its_code_though_nobody_can_be_told() -> None:
+    """A code that tells something is not taken by the one of a full stream."""
+    code = "import sys\nfrom shrinkray_gpu.cli.output import echo, standard_streams\n"
+    code += "with standard_streams():\n    echo('row')\n    sys.exit(1)"
+    done = subprocess.run(["bash", "-c", f'{sys.executable} -c "{code}" >/dev/full'], capture_output=True, text=True)
+    assert done.returncode == 1 and LEFT_OUT in done.stderr

@@ -143,6 +143,13 @@ def test_list_and_show(shrink: Shrink) -> None:
     assert shrink("corpus", "show", "corpus/lookup").out == shown
 
 
+def test_a_case_of_others_does_nothing_to_the_terminal(shrink: Shrink) -> None:
+    write(Path("corpus"), "lookup", title="one\x1b]52;c;cHdu\x07 \u202etwo")
+    for words in (["corpus", "list"], ["corpus", "show", "lookup"]):
+        said = shrink(*words).out
+        assert r"one\x1b]52;c;cHdu\x07 \u202etwo" in said and not {"\x1b", "\x07", "\u202e"} & set(said)
+
+
 @pytest.mark.parametrize(
     ("words", "told"),
     [

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from shrinkray_gpu.cli.screen import WIDE, Screen, close_all
+from shrinkray_gpu.cli.screen import __file__ as screen_file
 from tests.cli.test_progress import Terminal, plain
 
 HIDDEN, SHOWN = "\x1b[?25l", "\x1b[?25h"
@@ -34,6 +35,38 @@ def test_who_wants_quiet_hears_nothing() -> None:
     screen.bar(1, 2, "half")
     screen.close()
     assert stream.getvalue() == ""
+
+
+OBEYED = "a\x1b[2J\x1b]52;c;cHdu\x07\x9b2J\u202eb\u2066\ud800\x7f\r\nshrink:"
+SAFE = r"a\x1b[2J\x1b]52;c;cHdu\x07\x9b2J\u202eb\u2066\ud800\x7f\r\nshrink:"
+
+
+@pytest.mark.parametrize("made", [io.StringIO, Terminal])
+def test_what_a_terminal_obeys_is_written_as_escapes_and_a_line_stays_one(
+    made: type[io.StringIO], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "120")
+    stream = made()
+    screen = Screen(stream=stream)
+    screen(OBEYED)
+    assert stream.getvalue() == f"{SAFE}\n"
+    screen(f"{OBEYED} ...")
+    screen.bar(1, 2, OBEYED)
+    if screen.terminal:
+        screen._bar._prog.refresh()
+    screen.close()
+    said = stream.getvalue()
+    assert said.count(SAFE) >= (2 if made is io.StringIO else 3)
+    assert not {"\x07", "\x9b", "\u202e", "\u2066", "\ud800", "\x7f"} & set(said)
+    assert "\x1b]" not in said and "\nshrink:" not in said
+
+
+def test_all_that_is_told_goes_through_one_door() -> None:
+    """Nothing but `output` writes text, but for the two that colour it, and they escape it."""
+    writes = re.compile(r"\bclick\.s?echo\(|\bprint\(|\bsys\.std(?:out|err)\.write|\bConsole\(")
+    folder = Path(screen_file).parent
+    found = {path.name for path in folder.glob("*.py") if writes.search(path.read_text())}
+    assert found == {"output.py", "screen.py", "summary.py"}
 
 
 def lines(stream: io.StringIO) -> list[str]:

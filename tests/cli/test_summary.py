@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from shrinkray_gpu.cli.summary import as_called, rows_of
+from shrinkray_gpu.cli.summary import as_called, rows_of, tell
 from shrinkray_gpu.result.summary import Result
+from tests.cli.test_progress import plain
 
 RESULT = Result(
     Path("repro.py"), "x\n", "misaligned address", (202, 2481), (11, 130), {"lane": 7}, {"start": 1, "search": 2,
@@ -58,3 +59,28 @@ def test_of_several_cases_that_know_the_fault_one_is_told() -> None:
     known = replace(RESULT, known=("case a; fixed in 3.9", "case b"))
     assert ("known", "case a; fixed in 3.9; and by 1 more, which --verbose names") in rows_of(known, whole=False)
     assert [text for label, text in rows_of(known, whole=True) if label == "known"] == [*known.known]
+
+
+HOSTILE = "bo\x1b]52;c;cHdu\x07\u202e\ud800m"
+SAFE = r"bo\x1b]52;c;cHdu\x07\u202e\ud800m"
+
+
+@pytest.mark.parametrize("terminal", [False, True])
+def test_no_message_reaches_the_terminal_raw(terminal: bool, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Nor does half a character end a reduction that is done with a traceback: no stream takes it."""
+    with (tmp_path / "said").open("w", encoding="utf-8") as stream:
+        monkeypatch.setattr(stream, "isatty", lambda: terminal)
+        monkeypatch.setattr(sys, "stdout", stream)
+        told = replace(RESULT, fault=f"ValueError: {HOSTILE}", text=f'raise ValueError("{HOSTILE}")\n')
+        tell(told, Path(f"{HOSTILE}.py"), None, whole=True)
+    said = (tmp_path / "said").read_text()
+    assert plain(said).count(SAFE) == 3 and not {"\x07", "\u202e"} & set(said) and "\x1b]" not in said
+
+
+def test_a_program_that_is_laid_out_anew_is_not_said_to_have_shrunk_to_more_lines(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    tell(replace(RESULT, before=(2, 8), after=(3, 5)), Path("x.py"), None, whole=False)
+    assert capsys.readouterr().out.startswith("reduced: x.py from 8 tokens to 5, in 6 s\n")
+    tell(replace(RESULT, before=(3, 8), after=(3, 5)), Path("x.py"), None, whole=False)
+    assert capsys.readouterr().out.startswith("reduced: x.py from 3 lines to 3, 8 tokens to 5, in 6 s\n")

@@ -53,6 +53,9 @@ def check(said: Said, code: int, *words: str, folder: Path) -> None:
         (("failing.py", "--output", "n" * 250 + ".py"), "Choose a shorter one"),
         (("failing.py", "--output", "n" * 300 + ".py"), "Choose a shorter"),
         (("n" * 300 + ".py",), "File name too long"),
+        (("two\nlines.py",), r"'two\nlines.py': a line break or a double quote in a path"),
+        (('quo"ted.py', "--check"), """'quo"ted.py': a line break or a double quote in a path"""),
+        (("failing.py", "--output", "two\x85lines.py"), "Rename it, or the folder"),
         (("chain.py",), "chain.py: its code is nested more than 100 deep, to line 1. Split the chain"),
         (("deepest.py",), "deepest.py: its code is nested too deep for Python's parser. Split the chain"),
         (("elif.py",), "elif.py: its code is nested more than 100 deep"),
@@ -95,6 +98,8 @@ def test_a_wrong_command_line(script: Path, words: tuple[str, ...], message: str
     folder = script.parent
     (folder / "folder").mkdir()
     (folder / "latin.py").write_text("def f(:\n")
+    (folder / "two\nlines.py").write_text(FAULTS)
+    (folder / 'quo"ted.py').write_text(FAULTS)
     (folder / "chain.py").write_text(f"x = a{'.b' * 500}\n")
     (folder / "deepest.py").write_text(f"x = a{'.b' * 5000}\n")
     arms = "".join(f"elif x == {n}:\n    pass\n" for n in range(1200))

@@ -93,3 +93,16 @@ def test_where_it_cannot_be_saved_that_is_said(tmp_path: Path) -> None:
 
     # A folder in the place of the result looks newer than the reduction, but is none.
     assert "could not be saved" in deleted(tmp_path, delete)
+
+
+@pytest.mark.parametrize("kept", [False, True], ids=["lifted", "as it is"])
+def test_a_program_that_deletes_the_folder_itself_is_named(tmp_path: Path, kept: bool) -> None:
+    """--restart of the same command, as is advised elsewhere, would end the same."""
+    deletes = f"import shutil\nshutil.rmtree({str(tmp_path / 'failing.shrink')!r}, ignore_errors=True)\n"
+    (tmp_path / "failing.py").write_text(deletes + TEXT)
+    keep = ("third",) if kept else ()
+    options = Options(oracle=("exception:IndexError",), python=sys.executable, report=False, keep=frozenset(keep))
+    with pytest.raises(FolderGone) as told:
+        reduce(tmp_path / "failing.py", options)
+    assert f"most likely {tmp_path / 'failing.py'} removes it" in str(told.value)
+    assert "--output" in str(told.value) and "--restart" not in str(told.value)

@@ -167,3 +167,15 @@ def test_words_of_the_machine_over_a_fault_of_the_program_are_kept_with_the_faul
     assert member.machine is not None and member.machine.kind == "out of disk"
     again = Rerun(full.fault, FaultOrigin("", "OSError"), message=full.message)
     assert len(sort([full], {full.subject: again}).machine) == 1
+
+
+def test_what_fails_after_a_context_has_ended_is_what_it_shows_by_itself() -> None:
+    """All tests after the first in its process say its error; a report of another run that says it first is its own."""
+    crash = Fault("compile", "CompilationError", "rope", text="arange's range must be a power of 2")
+    shown = Rerun(crash, FaultOrigin(BY_COMPILER, "CompilationError", "rope", "ops.py:30"), "CompilationError: arange")
+    reports = [report("test_0"), report("test_1"), report("test_2", source="other.xml")]
+    reruns = {reports[0].subject: SEEN, reports[1].subject: shown, reports[2].subject: shown}
+    found = sort(reports, reruns)
+    by_name = {each.members[0].name.partition("::")[2]: each for each in found.clusters}
+    assert len(by_name) == 3 and by_name["test_1"].origin == shown.origin and by_name["test_1"].cheapest is not None
+    assert by_name["test_2"].cheapest is None and by_name["test_2"].members[0].is_other
