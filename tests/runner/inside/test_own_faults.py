@@ -67,6 +67,8 @@ FAULTY = {
     },
     "a view that ends with its storage": {"x": "torch.ones(12, device='cuda')[4:]"},
     "a base moved by 16 bytes": {"base": "x + 4", "x": "torch.ones(12, device='cuda')"},
+    "a base off 16 bytes": {"x": "torch.ones(16, device='cuda')[1:]"},
+    "a base moved off 16 bytes": {"base": "x + 1", "x": "torch.ones(16, device='cuda')"},
     "scratch memory in a larger storage": {"scratch": "torch.empty(4096, dtype=torch.int8, device='cuda')[128:]"},
     "a store whose place depends on data": {"end": "tl.store(out + tl.load(out).to(tl.int32), 1.0)"},
 }
@@ -86,8 +88,6 @@ OWN = {
     "a stride larger than the storage": {"shape": "2, 4", "strides": "8, 1", "x": "torch.ones(8, device='cuda')"},
     "a view whose storage ends before": {"x": "torch.ones(12, device='cuda')[8:]"},
     "a base that is moved too far": {"base": "x + 4"},
-    "a base off 16 bytes": {"x": "torch.ones(16, device='cuda')[1:]"},
-    "a base moved off 16 bytes": {"base": "x + 1", "x": "torch.ones(16, device='cuda')"},
     "rows off 16 bytes": {"shape": "2, 4", "strides": "6, 1", "x": "torch.ones(16, device='cuda')"},
     "a store past the end": {"end": "tl.store(out + 1, 1.0)"},
     "a store before the start": {"end": "tl.store(out - 1, 1.0)"},
