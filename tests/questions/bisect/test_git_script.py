@@ -178,8 +178,8 @@ def test_the_script_is_the_same_from_any_folder(tmp_path: Path, monkeypatch: pyt
     assert f"--cwd {tmp_path}/below " in script(Path("failing.py"), "--oracle", "nan", "--cwd", "below")
 
 
-def test_a_file_name_of_two_lines_is_no_command(tmp_path: Path) -> None:
-    path = tmp_path / "a\ntouch made\n.py"
+def test_a_file_name_is_no_command(tmp_path: Path) -> None:
+    path = tmp_path / "a; touch made; $(touch made) ' `touch made`.py"
     path.write_text("x = 1\n")
     text = script(path, "--oracle", "nan", "--build", "exit 1")
     assert subprocess.run(["sh", "-c", text], cwd=tmp_path, capture_output=True, timeout=60).returncode == 125
