@@ -25,7 +25,7 @@ from shrinkray_gpu.runner.lanes import Setup
 from shrinkray_gpu.runner.pool import Pool, Script
 from shrinkray_gpu.runner.private_setup import private_setup
 from shrinkray_gpu.runner.run import Run
-from shrinkray_gpu.runner.zygotes import ZYGOTES, Zygotes
+from shrinkray_gpu.runner.zygotes import MOST, READ_LATER, ZYGOTES, Zygotes
 from tests.e2e.programs import NARROW_TILES
 
 pytest.importorskip("triton")
@@ -102,23 +102,10 @@ def test_it_shows_the_same_fault(tmp_path: Path, wanted: None) -> None:
     assert forked and forked[0].fault and forked == new
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "import os\nos.environ['TRITON_DEBUG'] = '1'\n" + FIRST,
-        "import sys\nsys.meta_path.insert(0, sys.meta_path[0])\n" + FIRST,
-        "import builtins\nusual = builtins.__import__\nbuiltins.__import__ = lambda *all, **more: usual(*all, **more)\n" + FIRST,
-        "try:\n    import torch\nexcept ImportError:\n    pass\nimport triton\n",
-        "import torch\n",
-        "import xdist\n" + FIRST,
-        "from beside import *\n" + FIRST,
-    ],
-    ids=["sets the environment", "has an import hook", "patches imports", "asks", "one", "another first", "its own"],
-)
-def test_what_does_more_before_its_imports_has_an_interpreter(tmp_path: Path, wanted: None, text: str) -> None:
-    (tmp_path / "beside.py").write_text("")
+def test_what_sets_its_environment_before_its_imports_has_an_interpreter(tmp_path: Path, wanted: None) -> None:
+    text = "import os\nos.environ['TRITON_DEBUG'] = '1'\n" + FIRST + "print(triton.knobs.runtime.debug)\n"
     with closing(pool_in(tmp_path)) as pool:
-        assert len(hashes(pool, text + HASH)) == 2
+        assert [each.split()[0] for each in hashes(pool, text + HASH)] == ["True"] * 2
 
 
 def test_a_module_of_the_program_s_own_is_found_for_one_that_torch_imports(tmp_path: Path, wanted: None) -> None:
@@ -130,13 +117,21 @@ def test_a_module_of_the_program_s_own_is_found_for_one_that_torch_imports(tmp_p
         assert len(hashes(pool, FIRST + HASH)) == 2
 
 
-def test_in_another_environment_it_is_an_interpreter(tmp_path: Path, wanted: None) -> None:
-    text = FIRST + "import sys\nprint(triton.knobs.runtime.debug, sys.flags.hash_randomization)\n" + HASH
-    for way in ({"TRITON_DEBUG": "1"}, {"LD_PRELOAD": ""}, {"OMP_NUM_THREADS": "1"}):
-        with closing(pool_in(tmp_path)) as pool:
-            for number in range(4):  # there are never more zygotes than a few
-                pool.cold(text, way=KnobSetting("odd", environment={"ODD": str(number)}))
-            assert len(hashes(pool, text, KnobSetting("other", environment=way))) == 2
+def test_in_another_environment_it_is_an_interpreter(tmp_path: Path, zygotes: Zygotes) -> None:
+    text = FIRST + "print(triton.knobs.runtime.debug)\n" + HASH
+    with closing(pool_in(tmp_path)) as pool:
+        assert len(hashes(pool, text)) == 1
+        assert hashes(pool, text, KnobSetting("other", environment={"TRITON_DEBUG": "1"})).pop().startswith("True")
+
+
+def test_there_are_few_and_each_has_an_environment_of_its_own(zygotes: Zygotes) -> None:
+    usual = {name: value for name, value in os.environ.items() if name != "CUDA_VISIBLE_DEVICES"}
+    first = zygotes.get(sys.executable, usual, forked=True)
+    for later in READ_LATER:
+        assert zygotes.get(sys.executable, {**usual, later: "1"}, forked=True) is first
+    for name in ("LD_PRELOAD", "PYTHONHASHSEED"):
+        assert zygotes.get(sys.executable, {**usual, name: ""}, forked=True) not in (None, first)
+    assert len(zygotes._made) == MOST and zygotes.get(sys.executable, {**usual, "ODD": ""}, forked=True) is None
 
 
 def test_what_is_evidence_of_its_beginning_is_an_interpreter(tmp_path: Path, wanted: None) -> None:
