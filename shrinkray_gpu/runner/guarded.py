@@ -119,7 +119,7 @@ class Keeper:
     def ended_for_memory(self, pid: int) -> str:
         """Why the candidate that began with this process was ended, where that was for its host memory; else empty."""
         with self.lock:
-            for control in (self.control, *self.beside):
+            for control in [*([self.control] if self.owner else []), *self.beside]:
                 with contextlib.suppress(OSError):
                     while True:
                         told, _ = wire.receive(control, 0.0)
