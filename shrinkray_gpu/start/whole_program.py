@@ -6,6 +6,7 @@ What it hangs on is marked `# shrink: keep`, and stays.
 from __future__ import annotations
 
 import ast
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 from shrinkray_gpu.lift.other_sizes import with_other_sizes
@@ -109,7 +110,10 @@ class WholeProgram:
         told = "how often the host does something is why its check fails, and what computes that stays"
         whole = in_one_file(replace(start, told=told), oracle, self.runs, self.say)
         pool = self.given.cold()
-        marked = with_counts_kept(whole.program.text, lambda text: ends_well(pool.cold(text)))
+        with ThreadPoolExecutor(self.given.limits.jobs, thread_name_prefix="counts") as threads:
+            marked = with_counts_kept(
+                whole.program.text, lambda texts: [*map(ends_well, threads.map(pool.cold, texts))]
+            )
         if not marked or not self.runs.shows(oracle, pool.cold(marked)):
             return None
         return replace(whole, program=whole.program.with_text(marked), lifted=True)
