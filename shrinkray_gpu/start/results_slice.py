@@ -12,7 +12,7 @@ from shrinkray_gpu.runner.run import Run
 from shrinkray_gpu.start.argument_slice import function, marked, slice_of, with_kernels
 from shrinkray_gpu.start.behind_fault import behind_fault, own_lines, way_to
 from shrinkray_gpu.start.host_code import HostCode, is_kernel, names, parameters
-from shrinkray_gpu.start.slicing import HEADS, Slice, Slicer, everything
+from shrinkray_gpu.start.slicing import HEADS, MAY_RUN, Slice, Slicer, everything
 
 
 def with_results_kept(text: str, run: Run) -> str:
@@ -25,6 +25,8 @@ def with_results_kept(text: str, run: Run) -> str:
     if not isinstance(failing, ast.stmt) or failing not in code.scope:
         return ""
     values = [each for each in ast.iter_child_nodes(failing) if isinstance(each, ast.expr)]
+    # What fails may be an argument of something that does nothing with it, as a constructor.
+    values += [part for each in values for part in ast.walk(each) if isinstance(part, MAY_RUN)]
     found = Slicer(code).behind([failing], values)
     found = with_kernels(tree, everything(code) if found.is_open else found, "")
     if not _kernels_of(tree, found):

@@ -28,7 +28,7 @@ from shrinkray_gpu.start.host_code import (
 _Head: TypeAlias = ast.If | ast.For | ast.While
 _SIMPLE = (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Expr, ast.Return, ast.Delete)
 _LISTS = (ast.Tuple, ast.List)
-_MAY_RUN = (ast.Call, ast.Subscript, ast.BinOp, ast.UnaryOp, ast.BoolOp, ast.Compare, ast.IfExp, ast.comprehension)
+MAY_RUN = (ast.Call, ast.Subscript, ast.BinOp, ast.UnaryOp, ast.BoolOp, ast.Compare, ast.IfExp, ast.comprehension)
 """Expressions that may run a method of the program's without its name."""
 _LEAVES = (ast.Return, ast.Break, ast.Continue)
 HEADS = (ast.If, ast.For, ast.While)
@@ -229,7 +229,7 @@ class Slicer:
 
     def _use(self, node: ast.AST, scope: Scope) -> None:
         """The value of an expression is needed."""
-        if isinstance(node, _MAY_RUN):
+        if isinstance(node, MAY_RUN):
             self._need_special()
         if isinstance(node, ast.Call):
             self._use(node.func, scope)
