@@ -86,13 +86,14 @@ class WholeProgram:
         fault = Fault.of(run)
         if fault is None or fault.phase != "python" or not isinstance(oracle, SameFaultOracle) or oracle.comparison:
             return None
-        if not with_results_kept(start.program.text, run):
+        unseen = not with_results_kept(start.program.text, run)
+        if unseen and (run.failure is None or weakness(run.failure)):  # the sides of a check are held by themselves
             return None
         told = "not lifted: what fails hangs on what its kernels compute"
         whole = in_one_file(replace(start, told=told), oracle, self.runs, self.say)
         text, pool = whole.program.text, self.given.cold()
         shown = run if text == start.program.text else pool.cold(text)
-        marked = with_results_kept(text, shown) if oracle.judge(shown).faults else ""
+        marked = with_results_kept(text, shown, whole=unseen) if oracle.judge(shown).faults else ""
         zeroed = pool.cold(text, way=parse_setting(RESULTS)) if marked else None
         if zeroed is None or zeroed.trouble or zeroed.timed_out or not zeroed.turned.get(RESULTS):
             return None
