@@ -87,7 +87,9 @@ class WholeProgram:
         if fault is None or fault.phase != "python" or not isinstance(oracle, SameFaultOracle) or oracle.comparison:
             return None
         unseen = not with_results_kept(start.program.text, run)
-        if unseen and (run.failure is None or weakness(run.failure)):  # the sides of a check are held by themselves
+        # The sides of a check of the program's own are held by themselves.
+        checked = run.failure is None or bool(weakness(run.failure))
+        if unseen and (checked or not with_results_kept(start.program.text, run, whole=True)):
             return None
         told = "not lifted: what fails hangs on what its kernels compute"
         whole = in_one_file(replace(start, told=told), oracle, self.runs, self.say)
