@@ -73,8 +73,10 @@ class FailureMember:
     @property
     def fault(self) -> Fault | None:
         """The fault as it was seen here, or else as the report has it."""
-        seen = self.rerun.fault if self.rerun is not None and self.is_seen else None
-        return seen or self.reports[0].fault
+        seen, told = self.rerun.fault if self.rerun is not None and self.is_seen else None, self.reports[0].fault
+        if seen is not None and told is not None:  # where one access ended in another error then, both are told
+            return seen.in_words_of(told.code).in_words_of(seen.code)
+        return seen or told
 
     @property
     def message(self) -> str:

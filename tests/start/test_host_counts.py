@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Sequence
 
 from shrinkray_gpu.start.argument_slice import HEAD, MARK, PARTS
 from shrinkray_gpu.start.host_counts import with_counts_kept
@@ -37,22 +38,34 @@ def marks(text: str) -> list[str]:
 
 
 def test_the_end_of_a_loop_that_decides_stays_with_what_computes_it() -> None:
-    asked: list[str] = []
+    asked: list[list[ast.Module]] = []
 
-    def passes(text: str) -> bool:
-        ast.parse(text)
-        asked.append(text)
-        return "range(0, (rounds) + 1)" in text
+    def passing(texts: Sequence[str]) -> list[bool]:
+        asked.append([*map(ast.parse, texts)])
+        return ["range(0, (rounds) + 1)" in text for text in texts]
 
-    found = marks(with_counts_kept(PROGRAM, passes))
+    found = marks(with_counts_kept(PROGRAM, passing))
     assert found == ["return n.bit_length() - 1" + MARK, "for step in range(0, rounds):" + HEAD], found
-    assert len(asked) == 1 + 2 + 2, "the loop that decides, the other one and all grids, each with two numbers at most"
+    assert [len(texts) for texts in asked] == [6], "each loop and all grids, each with two numbers, at a time"
 
 
 def test_a_grid_that_decides_stays() -> None:
-    found = marks(with_counts_kept(PROGRAM, lambda text: "size + 1 for size in" in text))
+    found = marks(with_counts_kept(PROGRAM, lambda texts: ["size + 1 for size in" in text for text in texts]))
     assert len(found) == 1 and PARTS + "(x.numel() // 16,)" in found[0], found
 
 
+def test_of_several_grids_only_those_that_decide_stay() -> None:
+    two = PROGRAM.replace("    for again in", "    scale[(size // 8,)](out, size)\n    for again in", 1).replace(
+        "def rounds_of", "@triton.jit\ndef scale(x, n):\n    pass\n\ndef rounds_of", 1
+    )
+    more = "for size in (grid(meta) if callable(grid) else grid)))(({}))"
+
+    def passing(texts: Sequence[str]) -> list[bool]:
+        return [more.format("(size // 8,)") in text for text in texts]
+
+    found = marks(with_counts_kept(two, passing))
+    assert len(found) == 1 and "(size // 8,)" in found[0], found
+
+
 def test_where_no_count_decides_nothing_is_marked() -> None:
-    assert with_counts_kept(PROGRAM, lambda text: False) == ""
+    assert with_counts_kept(PROGRAM, lambda texts: [False] * len(texts)) == ""
