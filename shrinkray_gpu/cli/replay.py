@@ -167,8 +167,8 @@ def _outcomes(
     with replay_journal(corpus, cells, restart=given["restart"], here=here, say=say) as journal:
 
         def done(index: int, outcome: CaseOutcome) -> None:
-            say(f"  {_line(outcome)}")
             journal.keep(index, outcome)
+            say(f"  {_line(outcome)}")
 
         try:
             with closing(engines.engine_of(given, say)) as engine:

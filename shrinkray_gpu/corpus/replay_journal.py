@@ -30,18 +30,19 @@ class ReplayJournal:
     def __init__(self, path: Path, log: IO[bytes] | None, why_not: str = "") -> None:
         self.path, self._log, self.why_not = path, log, why_not
         self.found: dict[int, CaseOutcome] = {}
+        self._kept = 0
 
     def keep(self, index: int, outcome: CaseOutcome) -> None:
         if self._log is not None and outcome.status in _SETTLED:
             row = {**outcome.to_row(), "host": outcome.host}
             write_line(self._log, {"event": "outcome", "cell": index, "row": row})
+            self._kept += 1
 
     def left_words(self, count: int) -> str:
         """What there is to go on with, of so many cells."""
         if self._log is None:
             return f"nothing is kept: {self.why_not}"
-        settled = sum(each.status in _SETTLED for each in self.found.values())
-        return f"{settled} of {count} outcomes are kept in {self.path}. The same command goes on"
+        return f"{self._kept} of {count} outcomes are kept in {self.path}. The same command goes on"
 
     def finish(self) -> None:
         """Nothing is left to go on with."""
@@ -62,6 +63,7 @@ class ReplayJournal:
                 self.found[line["cell"]] = CaseOutcome.of(cases[line["cell"]], line["row"])
 
             take_lines(earlier.events, take)
+            self._kept = len(self.found)
         else:
             self._log.truncate(0)
             write_line(self._log, header)
@@ -92,7 +94,7 @@ def replay_journal(
         try:
             yield journal
         finally:
-            if not journal.found:
+            if not journal._kept:
                 journal.finish()
 
 
