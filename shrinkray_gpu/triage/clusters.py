@@ -80,7 +80,10 @@ class FailureMember:
 
     @property
     def message(self) -> str:
-        return speech.clip(self.reports[0].message, 160)
+        """What it says by itself, where it was seen here: a report may have the words of a fault before it, which ended
+        the context of the GPU."""
+        own = self.rerun.message if self.rerun is not None and self.is_seen else ""
+        return speech.clip(own or self.reports[0].message, 160)
 
     @property
     def origin(self) -> FaultOrigin:

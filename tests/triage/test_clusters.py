@@ -187,3 +187,5 @@ def test_what_fails_after_a_context_has_ended_is_what_it_shows_by_itself() -> No
     by_name = {each.members[0].name.partition("::")[2]: each for each in found.clusters}
     assert len(by_name) == 3 and by_name["test_1"].origin == shown.origin and by_name["test_1"].cheapest is not None
     assert by_name["test_2"].cheapest is None and by_name["test_2"].members[0].is_other
+    said = {name: each.members[0].message for name, each in by_name.items()}
+    assert said == {"test_0": SAID, "test_1": "CompilationError: arange", "test_2": SAID}
