@@ -276,7 +276,7 @@ def under(drawn: Disturbance, kind: str, seed: int, subject: Subject, known: Und
     subject.write(folder)
     state = _state(folder)
     limit = 10 * known.seconds + (LONGEST if kind.startswith("lost") else 120)
-    words = ("--timeout", "4") if kind.startswith("lost") else ()  # else the original may take 300 s
+    words = ("--timeout", subject.timeout) if kind.startswith("lost") else ()  # else the original may take 300 s
     more = {**_more(state, folder, drawn.inject), **drawn.environment}
     tool = started(subject, *words, *drawn.words, folder=folder, more=more, program=drawn.program)
     problem, acted = "", 0
