@@ -16,6 +16,8 @@ from shrinkray_gpu.start.host_code import HostCode, names
 from shrinkray_gpu.start.refused_slice import is_computed
 from shrinkray_gpu.start.slicing import Slice, Slicer
 
+MOST = 12
+"""Loops that are asked about, each by two runs of the program; any more stay as they are, since nobody knows."""
 _LOOP = (("(", ") + 1"), ("(", ") - 1"))
 _GRID = tuple(
     (f"(lambda grid: lambda meta: tuple({more} for size in (grid(meta) if callable(grid) else grid)))((", "))")
@@ -39,10 +41,10 @@ def with_counts_kept(text: str, passes: Callable[[str], bool]) -> str:
     loops, grids = list(_loops(tree)), list(_grids(tree))
 
     def decides(counts: Sequence[_Count], others: tuple[tuple[str, str], ...]) -> bool:
-        places = [place for count in counts for place in count.places]
+        places = list(dict.fromkeys(place for count in counts for place in count.places))
         return bool(places) and any(passes(_around(text, places, *other)) for other in others)
 
-    found = [each for each in loops if decides([each], _LOOP)]
+    found = [each for each in loops[:MOST] if decides([each], _LOOP)] + loops[MOST:]
     found += [each for each in grids if decides([each], _GRID)] if decides(grids, _GRID) else []
     slices = [_slice(tree, each) for each in found]
     statements = [node for each in slices for node in each.statements]
