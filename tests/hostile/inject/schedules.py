@@ -214,7 +214,8 @@ def shared_gpu(chance: random.Random, known: Undisturbed, subject: Subject, fold
         act,
         told=("CUDA MPS was turned on meanwhile",),
         environment={"CUDA_MPS_PIPE_DIRECTORY": str(control.parent)},
-        words=("--mode", "cold"),  # a context for a lane there may be none
+        # A context for a lane there may be none. What needs no GPU is to end as without MPS.
+        words=() if "--arch" in subject.words else ("--mode", "cold"),
         program=("-c", SEES_A_GPU),
     )
 
