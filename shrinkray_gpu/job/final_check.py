@@ -7,6 +7,7 @@ import tempfile
 from collections import Counter
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -31,6 +32,7 @@ from shrinkray_gpu.runner.fence import refused
 from shrinkray_gpu.runner.lanes import START, Setup
 from shrinkray_gpu.runner.plain import fence, run_file
 from shrinkray_gpu.runner.run import Run
+from shrinkray_gpu.runner.scratch_folder import scratch_folder
 from shrinkray_gpu.runner.shared_gpu import unshared
 
 FLAKY_RUNS = 20
@@ -147,8 +149,9 @@ def clean_runs(text: str, output: Path, plan: calibration.Plan, options: Options
     script, setup = plan.pool.script, plan.pool.setup
     oracle = plan.oracle
     as_user = options.arch is None and oracle.needs.plain
-    builds = tempfile.TemporaryDirectory(dir=setup.scratch, ignore_cleanup_errors=True)
-    extensions = {"TORCH_EXTENSIONS_DIR": builds.name, **builders(text, options, setup)}
+    folders = ExitStack()
+    builds = folders.enter_context(scratch_folder(setup.scratch))
+    extensions = {"TORCH_EXTENSIONS_DIR": builds, **builders(text, options, setup)}
     limit = options.timeout or plan.pool.seconds + (calibration.IMPORTS if oracle.needs.seconds else START)
 
     def fenced(seconds: float) -> Run:
@@ -160,7 +163,7 @@ def clean_runs(text: str, output: Path, plan: calibration.Plan, options: Options
         return plain(seconds, ())
 
     def plain(seconds: float, prefix: Sequence[str]) -> Run:
-        with tempfile.TemporaryDirectory(dir=setup.scratch, ignore_cleanup_errors=True) as cache:
+        with scratch_folder(setup.scratch) as cache:
             environment = {**os.environ, **options.environment, "TRITON_CACHE_DIR": cache, **extensions}
             return unshared(
                 setup,
@@ -190,12 +193,12 @@ def clean_runs(text: str, output: Path, plan: calibration.Plan, options: Options
     if as_user and oracle.needs.seconds and plan.rate is None:
         # Half the cores: each process imports torch, and must have got to its launch when the time is over.
         at_once = lanes_that_fit(plan.pool, min(jobs_of(options), cores.usable() // 2))
-        with builds:
+        with folders:
             hung = hang_check.showing(
                 oracle, runs, watched=lambda: plan.pool.cold(text), plain=fenced, most=limit, at_once=at_once
             )
             return CleanRuns(hung, written=tuple(written))
-    with builds:
+    with folders:
         with ThreadPoolExecutor(min(runs, plan.pool.jobs)) as threads:
             verdicts = list(threads.map(once, range(runs)))
         for at, verdict in enumerate(verdicts):

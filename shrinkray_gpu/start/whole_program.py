@@ -110,7 +110,7 @@ class WholeProgram:
         another number it passes."""
         if not isinstance(oracle, SameFaultOracle) or not oracle.may_compare(run, start.program.text):
             return None
-        told = "how often the host does something is why its check fails, and what computes that stays"
+        told = "how often the host does something is or may be why its check fails, and what computes that stays"
         whole = in_one_file(replace(start, told=told), oracle, self.runs, self.say)
         pool = self.given.cold()
         with ThreadPoolExecutor(self.given.limits.jobs, thread_name_prefix="counts") as threads:

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Sequence
 
 from shrinkray_gpu.start.argument_slice import HEAD, MARK, PARTS
-from shrinkray_gpu.start.host_counts import with_counts_kept
+from shrinkray_gpu.start.host_counts import MOST, with_counts_kept
 
 PROGRAM = """\
 @triton.jit
@@ -69,3 +69,27 @@ def test_of_several_grids_only_those_that_decide_stay() -> None:
 
 def test_where_no_count_decides_nothing_is_marked() -> None:
     assert with_counts_kept(PROGRAM, lambda texts: [False] * len(texts)) == ""
+
+
+def test_a_launch_of_either_of_two_kernels_has_one_grid() -> None:
+    text = PROGRAM.replace("add[(", "(add if size else sub)[(") + PROGRAM[: PROGRAM.index("def rounds_of")].replace(
+        "add", "sub"
+    )
+    asked: list[str] = []
+    with_counts_kept(text, lambda texts: [asked.append(other) is not None for other in texts])
+    grids = [ast.parse(other) and other for other in asked if "for size in" in other]
+    assert len(grids) == 2 and all(other.count("lambda meta") == 1 for other in grids), grids
+
+
+def test_of_many_loops_the_rest_stays_unasked() -> None:
+    """Each costs two runs of the program."""
+    loops = "".join(f"    for at{n} in range(len(x) - {n}):\n        print(at{n})\n" for n in range(MOST))
+    asked: list[str] = []
+
+    def passing(texts: Sequence[str]) -> list[bool]:
+        asked.extend(texts)
+        return [False] * len(texts)
+
+    found = marks(with_counts_kept(PROGRAM.replace("    return out\n", f"{loops}    return out\n"), passing))
+    assert len(asked) == 2 * MOST + 2
+    assert found == [f"for at{n} in range(len(x) - {n}):{HEAD}" for n in (MOST - 2, MOST - 1)], found
