@@ -53,6 +53,7 @@ from shrinkray_gpu.result.summary import Result, command_of, context_of, finding
 from shrinkray_gpu.runner.extensions import lacking
 from shrinkray_gpu.runner.interpreter import check_python
 from shrinkray_gpu.runner.scratch_folder import remove_folder
+from shrinkray_gpu.runner.zygotes import ZYGOTES
 from shrinkray_gpu.same_fault import controls
 from shrinkray_gpu.start import Start, begin
 
@@ -91,6 +92,7 @@ def reduce(
         cluster_of(options, told) as (cluster, options),
         _nothing_of_a_refusal(folder) as held,
         folder_gone.folder_watch(path, output) as opened,
+        ZYGOTES.wanted(),
     ):
 
         def begun(journal: Journal) -> None:

@@ -30,13 +30,17 @@ class ColdTier(RunTier):
     def run(self, candidate: Candidate, fresh: bool) -> tuple[Verdict, Run | None]:
         runs: list[Run] = []
 
-        def run(text: str, pool: Pool = self.pool) -> Run:
+        # Where lanes show the fault as new interpreters did: it is no matter of how a process begins.
+        alike = self.pool.mode != "cold" and candidate.policy.repeats is None and not self.oracle.needs.timing
+        own = self.pool.forking() if alike else self.pool
+
+        def run(text: str, pool: Pool = own) -> Run:
             self.tally.count(COLD)
             runs.append(pool.cold(text, wants=candidate.policy.tightening.wants))
             return runs[-1]
 
         def patiently(text: str) -> Run:
-            return run(text, self.pool.on(replace(self.pool.terms, seconds=PATIENT * self.pool.seconds)))
+            return run(text, own.on(replace(own.terms, seconds=PATIENT * own.seconds)))
 
         verdict = full_verdict(self.oracle, candidate.text, self.pool.script.path.name, run)
         if not verdict.is_known and runs and _was_ended(runs[-1]) and not self.oracle.needs.timing:

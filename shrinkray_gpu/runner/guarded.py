@@ -12,15 +12,15 @@ import threading
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from shrinkray_gpu.runner.host_memory import SHORT, MemoryLimit, MemoryTerms, limit_memory
 from shrinkray_gpu.runner.inside.process import wire
 from shrinkray_gpu.runner.inside.process.descendants import PATIENCE
 
 MAIN = Path(__file__).parent / "inside" / "main.py"
-STARTS = 60.0
-"""Seconds in which a command is started, on a machine that is busy."""
+STARTS = 180.0
+"""Seconds in which a command is started, on a machine that is busy; by a zygote that may have to import torch first."""
 AGAIN = (0.1, 1.0)
 """Seconds after which a command is asked for again, whose keeper or guard was killed: until the keeper is known to have
 ended, on a machine that is busy."""
@@ -28,6 +28,12 @@ ended, on a machine that is busy."""
 
 class KeeperKilled(ConnectionError):
     """What starts commands was killed, each time that it was asked."""
+
+
+class Asked(Protocol):
+    """What starts commands."""
+
+    def ask(self, order: dict[str, Any], fds: tuple[int, ...]) -> None: ...
 
 
 class Guarded:
@@ -42,22 +48,24 @@ class Guarded:
         out: int,
         err: int,
         links: tuple[int, ...] = (),
-        server: bool = False,
+        server: bool | None = False,
+        zygote: Asked | None = None,
     ) -> None:
         """`out`, `err` and `links` are files that it gets; the numbers of `links` are its last arguments. `server`:
-        each of its children is a candidate, else it is one. Raises OSError where it cannot be started, KeeperKilled."""
+        each of its children is a candidate, else it is one; None: it is a keeper. `zygote` forks it, if that can.
+        Raises OSError where it cannot be started, KeeperKilled."""
         order = {"command": list(command), "environment": dict(environment), "cwd": str(cwd), "server": server}
         self.status: int | None = None
         """How it ended, once that is known: as `subprocess` has it."""
         self._closing = threading.Lock()
-        for pause in (*AGAIN, None):
+        for asked, pause in [(zygote, 0.0)] * (zygote is not None) + [(None, pause) for pause in (*AGAIN, None)]:
             self.tie, theirs = socket.socketpair()
             try:
                 with theirs:
-                    KEEPER.ask(order, (theirs.fileno(), out, err, *links))
+                    (asked or KEEPER).ask(order, (theirs.fileno(), out, err, *links))
                 answer, _ = wire.receive(self.tie, STARTS)
                 break
-            except ConnectionError as error:  # somebody killed the keeper just now, or the guard
+            except ConnectionError as error:  # somebody killed what is asked just now, or the guard
                 self.tie.close()
                 if pause is None:
                     raise KeeperKilled("the process that starts and ends programs was killed") from error
@@ -97,6 +105,8 @@ class Keeper:
         """Processes of candidates that it ended for their memory, and the bytes that each of these candidates held."""
         self.owner = 0
         """The process that started it: a fork of that has one of its own."""
+        self.beside: list[socket.socket] = []
+        """The controls of zygotes, which end candidates as it does."""
         self.process: subprocess.Popen[bytes]
         self.control: socket.socket
 
@@ -109,10 +119,11 @@ class Keeper:
     def ended_for_memory(self, pid: int) -> str:
         """Why the candidate that began with this process was ended, where that was for its host memory; else empty."""
         with self.lock:
-            with contextlib.suppress(OSError, AttributeError):
-                while True:
-                    told, _ = wire.receive(self.control, 0.0)
-                    self.ended |= dict.fromkeys(told["ended"], told["held"])
+            for control in (self.control, *self.beside):
+                with contextlib.suppress(OSError):
+                    while True:
+                        told, _ = wire.receive(control, 0.0)
+                        self.ended |= dict.fromkeys(told["ended"], told["held"])
             held = self.ended.pop(pid, 0)
         return f"{SHORT}, and the candidate, which held {held / 1e9:.1f} GB, was ended" if held else ""
 

@@ -25,6 +25,7 @@ from shrinkray_gpu.runner.output_pipes import TIMED_OUT, OutputPipes
 from shrinkray_gpu.runner.request import Request, RunSettings
 from shrinkray_gpu.runner.run import Run, exited_problem, hanging_problem, hello_problem, ready_problem, report_problem
 from shrinkray_gpu.runner.scratch_folder import scratch_folder
+from shrinkray_gpu.runner.zygotes import ZYGOTES
 
 ANSWER = 3.0
 """Seconds in which a process that was stopped at its time limit says what it hangs in."""
@@ -308,10 +309,11 @@ class Worker:
                 pass
 
 
-def cold(setup: Setup, request: Request, settings: RunSettings, *, seconds: float) -> Run:
-    """Run a candidate in a new process of its own, with nothing imported before it."""
+def cold(setup: Setup, request: Request, settings: RunSettings, *, seconds: float, forked: bool = False) -> Run:
+    """Run a candidate in a new process of its own, with nothing imported before it; `forked`: with no more than it
+    imports before all else."""
     try:
-        process, link = _start(setup, "--cold")
+        process, link = _start(setup, "--cold", forked=forked)
     except KeeperKilled as error:
         return Run(mode="cold", exit=None, trouble=str(error))
     lane = Lane(link, process.wait, setup.scratch)
@@ -326,7 +328,9 @@ def cold(setup: Setup, request: Request, settings: RunSettings, *, seconds: floa
         process.close()
 
 
-def _start(setup: Setup, *options: str, err: int | None = None) -> tuple[Guarded, socket.socket]:
+def _start(
+    setup: Setup, *options: str, err: int | None = None, forked: bool = True
+) -> tuple[Guarded, socket.socket]:
     """A worker, and our end of its link. On stderr it tells why it does not start. Raises UsageError, KeeperKilled."""
     ours, theirs = socket.socketpair()
     with theirs, open(os.devnull, "wb") as nowhere:
@@ -339,6 +343,7 @@ def _start(setup: Setup, *options: str, err: int | None = None) -> tuple[Guarded
                 err=nowhere.fileno() if err is None else err,
                 links=(theirs.fileno(),),
                 server=not options,
+                zygote=None if setup.plain else ZYGOTES.get(setup.python, setup.environment, forked=forked),
             )
         except KeeperKilled:
             ours.close()

@@ -18,7 +18,7 @@ from typing import Any, Protocol
 
 from shrinkray_gpu.device import coredump, gpus
 from shrinkray_gpu.errors import UsageError
-from shrinkray_gpu.runner import sanitizer, twins
+from shrinkray_gpu.runner import preamble, sanitizer, twins
 from shrinkray_gpu.runner.driverless import driverless
 from shrinkray_gpu.runner.gpu_groups import GpuGroups
 from shrinkray_gpu.runner.host_memory import SHORT
@@ -287,10 +287,12 @@ class Pool:
                 environment=environment,
                 python=way.python or self.setup.python,
                 confine=self.setup.confine and request.source != self.script.original,
+                imports=preamble.first_imports(request.source) if self.terms.forked else (),
             )
             if self.script.sanitizer and not (settings.values or settings.capture or settings.knobs):
                 return self._sanitized(request.source, setup)
-            run = cold(setup, request, self._limited(settings), seconds=self.seconds + self.extra)
+            limited, seconds = self._limited(settings), self.seconds + self.extra
+            run = cold(setup, request, limited, seconds=seconds, forked=self.terms.forked)
             self._record.peak = max(self._record.peak, run.peak)
             if setup.confine and way.cheap:
                 self._record.fence = run.fence
@@ -321,6 +323,10 @@ class Pool:
         if terms.jobs != self.jobs:
             other._free = threading.BoundedSemaphore(terms.jobs)
         return other
+
+    def forking(self) -> Pool:
+        """The same lanes, where a process of its own may be a fork of a zygote: not as evidence of how one begins."""
+        return self.on(replace(self.terms, forked=True))
 
     def serving(self, script: Script, *, seconds: float) -> Pool:
         """The same lanes for another script."""

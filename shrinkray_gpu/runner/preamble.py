@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TypeAlias
@@ -11,6 +12,7 @@ from shrinkray_gpu.language.statement_starts import cached, parts
 
 Found: TypeAlias = "tuple[str, ...] | dict[str, str]"
 """The modules that a statement imports, or the settings that it makes."""
+FIRST = sys.stdlib_module_names | {"torch", "triton", "numpy"}
 
 
 @dataclass(frozen=True)
@@ -33,6 +35,30 @@ def read(source: str) -> Preamble:
         else:
             environment.update(each)
     return Preamble(tuple(imports), tuple(sorted(environment.items())))
+
+
+def first_imports(source: str) -> tuple[str, ...]:
+    """What a script imports before it does anything else, up to the first module that is no library of Python's, nor
+    torch, Triton or what these import themselves."""
+    found: list[str] = []
+    try:
+        body = ast.parse(source).body
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return ()
+    for statement in body:
+        match statement:
+            case ast.Expr(value=ast.Constant()):
+                names = []
+            case ast.Import(names=aliases):
+                names = [alias.name for alias in aliases]
+            case ast.ImportFrom(module=str(module), level=0):
+                names = [module]
+            case _:
+                break
+        if any(name.partition(".")[0] not in FIRST for name in names):
+            break
+        found += names
+    return tuple(found)
 
 
 def _all_of(source: str) -> list[Found]:

@@ -20,3 +20,5 @@ class Terms:
     """Whether a lane takes another candidate after one that left it clean."""
     narrow: bool = False
     """Whether lanes' contexts have one hardware queue each, see NARROW; what the user or the script sets stays."""
+    forked: bool = False
+    """Whether a process of its own may be a fork of a zygote."""

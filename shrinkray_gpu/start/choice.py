@@ -148,7 +148,7 @@ class StartSearch:
         found = whole(lambda: self.program.keeping_what_is_refused(as_it_is, oracle, run))
         found = found or whole(lambda: self.program.keeping_what_is_chosen(as_it_is, oracle, run))
         if found is None and not self.runs.gpu:
-            found = whole(lambda: self.program.keeping_what_host_makes(as_it_is, oracle, self.given.cold(), run))
+            found = whole(lambda: self.program.keeping_what_host_makes(as_it_is, oracle, self.program.cold(), run))
         if found is not None:
             return found
         pool = virtual_pool(self.given) if self.runs.gpu else None

@@ -79,7 +79,7 @@ class LiftedScripts:
             self.lanes = None
         if self.lanes is None:
             self.lanes = self.given.alone.lanes(waiting[0])
-        pool = self.given.alone.cold()
+        pool = self.given.alone.cold().forking()
         if self.given.limits.timeout is None:
             pool = pool.on(replace(pool.terms, seconds=max(PATIENT, run.seconds)))
         name = self.given.script.path.name
@@ -104,12 +104,15 @@ class LiftedScripts:
             return faults, run
 
         likeliest = waiting[0]
-        waiting = self._sifted(waiting, oracle, name, pool.seconds)
+        lanes = self._sifting(oracle, len(waiting))
+        if lanes is not None:
+            waiting = self._sifted(waiting, lanes.serving(lanes.script, seconds=pool.seconds), oracle, name)
         often = dict.fromkeys((waiting[0], likeliest))
         times = COLD_RUNS if self.gpu and self.given.limits.jobs >= COLD_RUNS else 1
         others = [text for text in waiting if text not in often]
         with ThreadPoolExecutor(self.given.limits.jobs, thread_name_prefix="lifting") as threads:
-            for at, wave in enumerate(in_waves(list(often), others, times=times, jobs=self.given.limits.jobs)):
+            jobs = self.given.limits.jobs
+            for at, wave in enumerate(in_waves(list(often), others, times=times, jobs=jobs, sifted=lanes is not None)):
                 self.tries[COLD] += len(wave)
                 # A script that is tried three times need not be run once more for the instruments. That run alone is
                 # no proof: the others are as a user's.
@@ -126,15 +129,11 @@ class LiftedScripts:
                     self.failed.add(text)
         return None
 
-    def _sifted(self, waiting: list[str], oracle: Oracle, name: str, seconds: float) -> list[str]:
+    def _sifted(self, waiting: list[str], pool: Pool, oracle: Oracle, name: str) -> list[str]:
         """Without those that do not show the fault in a lane, where there is a choice and the lanes are up, or so many
         wait that they will be sooner: a cold process takes ten times as long, and a dozen of them beside each other
         longer still. What does show it there is tried in cold processes all the same; so is the very first, but last
         where a lane does not show it."""
-        lanes = self._sifting(oracle, len(waiting))
-        if lanes is None:
-            return waiting
-        pool = lanes.serving(lanes.script, seconds=seconds)
 
         def hopeless(text: str) -> bool:
             verdict = full_verdict(oracle, text, name, lambda source: pool.run(source, fresh=True))
@@ -162,18 +161,22 @@ class LiftedScripts:
         return bool(slip)
 
 
-def in_waves(often: Sequence[str], others: Sequence[str], *, times: int, jobs: int) -> list[list[str]]:
+def in_waves(
+    often: Sequence[str], others: Sequence[str], *, times: int, jobs: int, sifted: bool = False
+) -> list[list[str]]:
     """What is run beside each other: the texts of `often` so many times each, in one wave where all of these fit, else
-    each in one of its own; and the others once, where there is room and after them."""
+    each in one of its own; and the others once, where there is room and after them. Of those that lanes have `sifted`
+    the first has a wave for itself, since it will be the one: a GPU makes one context after another, and each process
+    beside the three would keep them waiting for a second."""
     repeated = [[text] * times for text in often]
-    if len(often) * times <= jobs:
+    found, rest = [repeated.pop(0)] if sifted else [], list(others)
+    if len(repeated) * times <= jobs:
         repeated = [[text for wave in repeated for text in wave]]
-    found, rest = [], list(others)
     for wave in repeated:
         room = max(0, jobs - len(wave))
         found.append(wave + rest[:room])
         rest = rest[room:]
-    return found + [rest[at : at + jobs] for at in range(0, len(rest), jobs)]
+    return [wave for wave in found if wave] + [rest[at : at + jobs] for at in range(0, len(rest), jobs)]
 
 
 def ahead(given: UserProgram) -> calibration.LaneSet | None:

@@ -22,7 +22,7 @@ def virtual_pool(given: UserProgram) -> Pool | None:
     if arch is None:
         return None
     script = replace(given.script, asserts=False, wants=WANTS, sanitizer="")  # no value of a float is right there
-    return Pool(script, replace(given.setup, arch=arch), mode="cold", jobs=1, seconds=SECONDS)
+    return Pool(script, replace(given.setup, arch=arch), mode="cold", jobs=1, seconds=SECONDS).forking()
 
 
 def virtually(pool: Pool, oracle: Oracle, text: str) -> tuple[Pool, Run]:

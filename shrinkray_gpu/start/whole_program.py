@@ -48,6 +48,10 @@ class WholeProgram:
     def given(self) -> UserProgram:
         return self.runs.given
 
+    def cold(self) -> Pool:
+        """Processes of their own. How one begins does not matter here, where the fault was seen to show."""
+        return self.given.cold().forking()
+
     def keeping_what_host_makes(self, start: Start, oracle: Oracle, pool: Pool, seen: Run) -> Start | None:
         """Where it makes what goes wrong in the launch of a kernel of its own. `seen`: its run on
         the virtual GPU, which `pool` has."""
@@ -93,7 +97,7 @@ class WholeProgram:
             return None
         told = "not lifted: what fails hangs on what its kernels compute"
         whole = in_one_file(replace(start, told=told), oracle, self.runs, self.say)
-        text, pool = whole.program.text, self.given.cold()
+        text, pool = whole.program.text, self.cold()
         shown = run if text == start.program.text else pool.cold(text)
         marked = with_results_kept(text, shown, whole=unseen) if oracle.judge(shown).faults else ""
         zeroed = pool.cold(text, way=parse_setting(RESULTS)) if marked else None
@@ -112,7 +116,7 @@ class WholeProgram:
             return None
         told = "how often the host does something is or may be why its check fails, and what computes that stays"
         whole = in_one_file(replace(start, told=told), oracle, self.runs, self.say)
-        pool = self.given.cold()
+        pool = self.cold()
         with ThreadPoolExecutor(self.given.limits.jobs, thread_name_prefix="counts") as threads:
             marked = with_counts_kept(
                 whole.program.text, lambda texts: [*map(ends_well, threads.map(pool.cold, texts))]
@@ -127,7 +131,7 @@ class WholeProgram:
         first, other = shown.failure, zeroed.failure
         if first is None or other is None or first.text == other.text or weakness(first):
             return False
-        again = self.given.cold().cold(text).failure
+        again = self.cold().cold(text).failure
         return again is not None and again.text == first.text
 
     def keeping_what_other_kernels_make(self, start: Start, oracle: Oracle, run: Run, kernel: str) -> Start | None:
@@ -135,7 +139,7 @@ class WholeProgram:
         `run`: one of the program."""
         if not with_inputs_kept(start.program.text, run, kernel):
             return None
-        pool = self.given.cold()
+        pool = self.cold()
         zeroed = pool.cold(start.program.text, way=inputs_zeroed(kernel))
         if not ends_well(zeroed):
             return None
@@ -153,7 +157,7 @@ class WholeProgram:
         told = "not lifted: the host chooses what the launch has no resources for"
         whole = in_one_file(replace(start, told=told), oracle, self.runs, self.say)
         marked = with_options_kept(whole.program.text, run)
-        if not marked or not self.runs.shows(oracle, self.given.cold().cold(marked)):
+        if not marked or not self.runs.shows(oracle, self.cold().cold(marked)):
             return None
         return replace(whole, program=whole.program.with_text(marked), lifted=True)
 
@@ -169,7 +173,7 @@ class WholeProgram:
         told = "not lifted: what the compiler refuses hangs on what the host computes"
         whole = in_one_file(replace(start, told=told), oracle, self.runs, self.say)
         marked = with_refused_kept(whole.program.text, run, wanted)
-        if not marked or not self.runs.shows(oracle, self.given.cold().cold(marked)):
+        if not marked or not self.runs.shows(oracle, self.cold().cold(marked)):
             return None
         return replace(whole, program=whole.program.with_text(marked), lifted=True)
 
@@ -179,17 +183,17 @@ class WholeProgram:
         number."""
         wanted = made_constants(text, run)
         if wanted and (other := with_other_sizes(run)) is not None:
-            return [] if self.runs.shows(oracle, self.given.alone.cold().cold(other)) else wanted
+            return [] if self.runs.shows(oracle, self.given.alone.cold().forking().cold(other)) else wanted
         if not wanted:
             return []
         way = KnobSetting(OTHER_NUMBERS, knobs={OTHER_NUMBERS: ",".join(wanted)})
-        turned = self.given.cold().cold(text, way=way)
+        turned = self.cold().cold(text, way=way)
         is_known = not (turned.trouble or turned.timed_out) and oracle.judge(turned).faults
         return [] if is_known and not turned.turned.get(OTHER_NUMBERS) else wanted
 
     def _refused_for_type(self, text: str, oracle: Oracle, run: Run) -> list[str]:
         """The kernel's tensors whose type the host does not state, and of another type the kernel compiles."""
-        types, pool, found = passed_types(run), self.given.cold(), []
+        types, pool, found = passed_types(run), self.cold(), []
         for name in not_stated(text, run):
             knob = OTHER_TYPE if types.get(name) in ("float32", "int32") else USUAL_TYPE
             if name not in types:

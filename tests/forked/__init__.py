@@ -6,8 +6,7 @@ Only how the process came to be is another way. Tests about that (tests/runner, 
 so does one test of each kind in the other rooms. A process whose environment is another one, or that has no virtual
 GPU of NVIDIA's, is a new interpreter in any case.
 
-    server     imports torch, and forks keepers
-    process    what a fork of a keeper does to be the interpreter that was asked for, or to become a new one
+    server     imports torch, and forks keepers, whose commands are forks as those of a zygote are
     keepers    has keepers of this process come from a server
     command    the file that is `shrink` with such keepers
 """

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from shrinkray_gpu.runner.preamble import read
+import pytest
+
+from shrinkray_gpu.runner.preamble import first_imports, read
 
 
 def test_imports_at_the_top_in_order() -> None:
@@ -34,3 +36,29 @@ def test_a_text_that_does_not_parse_has_no_preamble() -> None:
 
 def test_a_text_that_is_too_deep_for_the_parser_has_none_either() -> None:
     assert read("import torch\nx = " + "-" * 100_000 + "1\n") == read("")
+
+
+FIRST = "import torch\nimport triton\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("", "torch triton"),
+        (
+            '"""A program."""\nfrom __future__ import annotations\nimport os, numpy\n',
+            "__future__ os numpy torch triton",
+        ),
+        ("import os\nos.environ['TRITON_DEBUG'] = '1'\n", "os"),
+        ("import sys\nsys.meta_path.insert(0, sys.meta_path[0])\n", "sys"),
+        ("import builtins\nbuiltins.__import__ = print\n", "builtins"),
+        ("try:\n    import os\nexcept ImportError:\n    pass\n", ""),
+        ("def f():\n    pass\n", ""),
+        ("import helion\n", ""),
+        ("from beside import f\n", ""),
+        ("from . import f\n", ""),
+        ("print(", ""),
+    ],
+)
+def test_what_is_imported_before_anything_else_is_done(text: str, found: str) -> None:
+    assert " ".join(first_imports(text + FIRST)) == found

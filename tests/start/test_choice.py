@@ -403,10 +403,12 @@ def test_the_likeliest_is_run_three_times_though_a_lane_does_not_show_it(
         return shows if source == "likeliest" and runs[source] == 2 else ends_well
 
     pool = SimpleNamespace(cold=cold, seconds=1.0, terms=Terms("cold", 4, 1.0, 0.0), on=lambda terms: pool)
+    pool.forking = pool.serving = lambda *script, **seconds: pool
+    pool.script = None
     monkeypatch.setattr(UserProgram, "cold", lambda given: pool)
     monkeypatch.setattr(lifted_scripts.LiftedScripts, "_sifted", lambda self, *_: ["in a lane", "likeliest", "other"])
     asked = replace(given(tmp_path, "{}['x']\n", "exception:KeyError"), limits=Limits(4))
-    lanes: Any = SimpleNamespace(import_for=lambda text: True)
+    lanes: Any = SimpleNamespace(import_for=lambda text: True, up=lambda oracle, wait: pool)
     oracle = parse("exception:KeyError", folder=tmp_path)
     tried = lifted_scripts.LiftedScripts(asked, Counter(), print, gpu=True, identity=None, lanes=lanes)
     found = tried.first(["likeliest", "in a lane", "other"], oracle, shows)

@@ -18,9 +18,11 @@ import socket
 import sys
 import time
 from contextlib import suppress
-from typing import Any, Dict, List, Optional
+from typing import Any, Callable, Dict, List, Optional
 
 from .process import descendants, host_memory, wire
+
+Start = Callable[..., int]
 
 DIE_WITH_PARENT = 1
 CLEANING = 1.0
@@ -30,15 +32,18 @@ LOOKS = 0.1
 
 
 def main() -> None:
-    memory = json.loads(sys.argv[-2])
+    serve(json.loads(sys.argv[-2]), socket.socket(fileno=int(sys.argv[-1])), _start)
+
+
+def serve(memory: Dict[str, Any], control: socket.socket, start: Start) -> None:
+    """Be the keeper, to the end of this process. `start` begins a command in a guard, and returns its number."""
     watch = host_memory.Watch(memory["limit"]) if memory["watched"] else None
-    control = socket.socket(fileno=int(sys.argv[-1]))
     control.set_inheritable(False)
     descendants.adopt()
     wake = _told_of(signal.SIGCHLD)
     gc.disable()  # a collection writes to all memory, which a guard shares until then
-    guards: Dict[int, bool] = {}
-    """And whether the children of its command are candidates each, and not the command."""
+    guards: Dict[int, Optional[bool]] = {}
+    """And whether the children of its command are candidates each, and not the command. None: it is a keeper itself."""
     while True:
         waiting: List[Any] = [control, wake]
         ready, _, _ = select.select(waiting, [], [], LOOKS if watch is not None and guards else None)
@@ -62,7 +67,7 @@ def main() -> None:
             if not pid:
                 try:
                     control.close()
-                    _guard(keeper, order, *fds)
+                    _guard(keeper, order, start, *fds)
                 finally:
                     os._exit(1)
             guards[pid] = order["server"]
@@ -70,12 +75,14 @@ def main() -> None:
                 os.close(fd)
 
 
-def _end_the_largest(watch: host_memory.Watch, guards: Dict[int, bool], control: socket.socket) -> None:
+def _end_the_largest(watch: host_memory.Watch, guards: Dict[int, Optional[bool]], control: socket.socket) -> None:
     """Where memory runs short, end the candidate that holds most of it, once the tool can know why."""
     units: List[List[int]] = []
     for guard, server in guards.items():
         commands = descendants.children(guard)
-        units += [[lane] for command in commands for lane in descendants.children(command)] if server else [commands]
+        if server is not None:
+            lanes = [[lane] for command in commands for lane in descendants.children(command)]
+            units += lanes if server else [commands]
     found = watch.largest(units)
     if found is not None:
         pids, held = found
@@ -96,7 +103,7 @@ def _close(memory: Dict[str, Any]) -> None:
             os.rmdir(memory["group"])
 
 
-def _guard(keeper: int, order: Dict[str, Any], tie: int, out: int, err: int, *links: int) -> None:
+def _guard(keeper: int, order: Dict[str, Any], start: Start, tie: int, out: int, err: int, *links: int) -> None:
     """Start the command, with the numbers of `links` as its last arguments, and wait for its end. What there is to know
     of it is told on `tie`."""
     descendants.adopt()
@@ -110,7 +117,7 @@ def _guard(keeper: int, order: Dict[str, Any], tie: int, out: int, err: int, *li
         os.set_inheritable(fd, False)
     with socket.socket(fileno=tie) as tool:
         try:
-            child = _start(order, out, err, *links)
+            child = start(order, out, err, *links)
         except OSError as error:
             wire.send(tool, {"failed": error.errno})
             return

@@ -4,6 +4,7 @@ main.py FD             a worker
 main.py --cold FD      a lane that nothing was imported in
 main.py --ir FD          a worker for questions about IR
 main.py --keeper MEMORY FD    the keeper
+main.py --zygote FD      a keeper whose commands are forks of it
 main.py --fenced SETUP COMMAND...    the command, in a fence
 """
 
@@ -22,6 +23,7 @@ package = importlib.util.module_from_spec(spec)
 sys.modules["shrinkray_inside"] = package
 spec.loader.exec_module(package)
 
-roles = {"--cold": "lane", "--keeper": "keeper", "--fenced": "fence", "--ir": "intermediate.worker"}
+roles = {"--cold": "lane", "--keeper": "keeper", "--zygote": "zygote", "--fenced": "fence"}
+roles["--ir"] = "intermediate.worker"
 role = roles.get(sys.argv[1], "worker")
 importlib.import_module("shrinkray_inside." + role).main()
