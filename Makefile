@@ -11,6 +11,7 @@ TRITON    := triton==3.7.1
 DOCS      := build/docs-venv
 BIN   := $(VENV)/bin
 READY := $(VENV)/.ready
+ALL   := $(VENV)/.all-ready
 CASE  := corpus/tma_misaligned/failing.py
 REPRO := build/repro_tma_misaligned.py
 
@@ -21,7 +22,7 @@ demo: $(READY)
 	$(BIN)/shrink $(CASE) --arch sm_90 --oracle "misaligned address" --output $(REPRO) --restart
 
 # Compiled first: the tests start hundreds of processes, and under PYTHONDONTWRITEBYTECODE each would compile all anew.
-test: $(READY)
+test: $(ALL)
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/python -m compileall -q shrinkray_gpu
@@ -49,6 +50,11 @@ seeds: $(READY)
 $(READY): pyproject.toml Makefile
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install $(PIP_FLAGS) $(TORCH) $(TRITON) --editable ".[dev]"
+	touch $@
+
+# Ray and MCP, too: 300 MB that the demo does not need.
+$(ALL): $(READY)
+	$(BIN)/python -m pip install $(PIP_FLAGS) $(TORCH) $(TRITON) --editable ".[dev,mcp,ray]"
 	touch $@
 
 clean:

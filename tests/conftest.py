@@ -32,7 +32,7 @@ ABOUT_PROCESSES = frozenset({"runner", "hostile", "capture", "cells", "versions"
 """Rooms whose tests start interpreters: what they look at is how a process begins and ends."""
 
 
-LONGEST = ("e2e", "traps", "hostile", "runner", "start")
+LONGEST = ("e2e", "cells", "traps", "hostile", "runner", "start")
 """Rooms whose tests take seconds each, and are run first: then the processes of xdist end together."""
 
 

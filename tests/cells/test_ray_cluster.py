@@ -9,7 +9,7 @@ import re
 import signal
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -27,6 +27,13 @@ pytest.importorskip("ray", reason="needs Ray: pip install ray")
 pytestmark = [pytest.mark.timeout(300), pytest.mark.slow]
 SMALL = {"object_store_memory": 80_000_000, "include_dashboard": False}
 ROOT = str(Path(__file__).parents[2])
+
+
+def _until(holds: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 60
+    while not holds():
+        assert time.monotonic() < deadline, "not so within a minute"
+        time.sleep(0.5)
 
 
 @pytest.fixture(scope="module")
@@ -160,10 +167,7 @@ def test_a_replay_through_ray_and_ctrl_c(cluster: Any, tmp_path: Path) -> None:
     assert "Traceback" not in rest, rest
     with closing(RayCluster(cluster.address, say=print)) as engine:
         assert len(list(engine.run([ToyCell("a"), ToyCell("b", by_itself=True)]))) == 2  # the cores are free again
-    deadline = time.monotonic() + 60
-    while left := {*temporary.glob("shrink-worker-*")} - before:
-        assert time.monotonic() < deadline, left
-        time.sleep(0.5)
+    _until(lambda: not {*temporary.glob("shrink-worker-*")} - before)
 
 
 def test_no_cluster_there() -> None:
@@ -209,15 +213,13 @@ def test_ctrl_c_ends_a_triage_through_ray_in_seconds_and_the_same_command_goes_o
     with shrinking(*words, cwd=tests) as process:
         assert process.stderr is not None
         assert any("test_it.py::test_a" in line for line in process.stderr)
+        _until(lambda: '"first run"' in (tmp_path / "out" / "journal.jsonl").read_text())  # told first, then recorded
         began = time.monotonic()
         process.send_signal(signal.SIGINT)
         said = process.communicate(timeout=100)[1]
     assert process.returncode == 130 and time.monotonic() - began < 30, said
     assert "The same command goes on" in said and "Traceback" not in said
-    deadline = time.monotonic() + 60
-    while left := {*Path(tempfile.gettempdir()).glob("shrink-worker-*")} - before:
-        assert time.monotonic() < deadline, left
-        time.sleep(0.5)
+    _until(lambda: not {*Path(tempfile.gettempdir()).glob("shrink-worker-*")} - before)
     flag.touch()
     again = shrink(*words, cwd=tests)
     assert again.code == 0 and "2 failures: 2 causes" in again.out, again

@@ -1,4 +1,4 @@
-"""`shrink mcp`, asked by the official client over stdio. Skipped where the package `mcp` is missing."""
+"""`shrink mcp`, asked by the official client over stdio. Most are skipped where the package `mcp` is missing."""
 
 from __future__ import annotations
 
@@ -134,9 +134,10 @@ def test_what_it_started_ends_with_a_server_that_is_killed(tmp_path: Path) -> No
     server.stdout.close()
 
 
-@pytest.mark.skipif(INSTALLED, reason="mcp is installed")
 def test_without_the_package_it_ends_with_a_line(tmp_path: Path) -> None:
-    done = subprocess.run([*SHRINK, "mcp"], cwd=tmp_path, env=environment(), capture_output=True, text=True, input="")
+    (tmp_path / "mcp.py").write_text("raise ModuleNotFoundError(name='mcp')\n")
+    hidden = {**environment(), "PYTHONPATH": os.pathsep.join([str(tmp_path), environment().get("PYTHONPATH", "")])}
+    done = subprocess.run([*SHRINK, "mcp"], cwd=tmp_path, env=hidden, capture_output=True, text=True, input="")
     assert done.returncode == 2 and done.stdout == ""
     assert done.stderr == "shrink: shrink mcp needs the package mcp, 2.0 or later: pip install 'mcp>=2.0'\n"
 

@@ -456,6 +456,17 @@ def test_a_worker_starts_though_its_gpu_does_not_answer(tmp_path: Path) -> None:
         assert not worker.report["failed"]
 
 
+@pytest.mark.parametrize("module", ["broken", "broken.kernels"])
+def test_a_worker_starts_though_a_package_cannot_be_imported(tmp_path: Path, module: str) -> None:
+    """One that asks for the GPU's architecture while it is imported, say. To find a module of it imports it, too."""
+    (tmp_path / "broken").mkdir()
+    (tmp_path / "broken" / "__init__.py").write_text("raise AssertionError('no device')\n")
+    (tmp_path / "broken" / "kernels.py").write_text("")
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
+    with closing(Worker(Setup(sys.executable, environment, (module, "json"), (), str(tmp_path)))) as worker:
+        assert worker.report["failed"] == {module: "AssertionError: no device"}
+
+
 def test_a_lane_forked_while_its_worker_ends_ends_as_well(tmp_path: Path) -> None:
     """Else nobody would end it: Ctrl-C waited for as long as its candidate slept."""
     for number in range(8):

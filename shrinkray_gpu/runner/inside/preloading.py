@@ -66,6 +66,9 @@ def _import(setup: dict[str, Any]) -> dict[str, Any]:
             found = importlib.util.find_spec(name)
         except (ImportError, ValueError, AttributeError):
             found = None
+        except BaseException as error:  # of the package that it lies in, which is imported for that
+            failed[name] = f"{type(error).__name__}: {error}"
+            continue
         if found is None:
             missing.append(name)
             continue

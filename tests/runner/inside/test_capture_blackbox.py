@@ -126,6 +126,9 @@ def test_order_of_suspects() -> None:
     # One that raised is known, but not if others came after it.
     assert names([*real, entry("bad", 9, "raised", "tuning")]) == ["bad"]
     assert names([entry("survived", 1, "raised"), entry("later", 2)]) == ["later", "survived"]
+    # Nor is it forgotten, however many came after it.
+    many = [entry("survived", 1, "raised", "tuning"), *(entry("later", 2 + at) for at in range(2 * SUSPECTS))]
+    assert names(many) == ["later"] * (SUSPECTS - 1) + ["survived"]
     # Of several that fault the host learns of the first.
     assert names([entry("one", 1, "fault"), entry("two", 2, "fault"), entry("three", 3, "raised")]) == ["one"]
 

@@ -31,6 +31,8 @@ FOLDER = ".captured"
 TROUBLE = "trouble."
 SUSPECTS = 6
 """Kinds of launches that are tried where nobody knows which one faulted: the latest first."""
+CAUGHT = 2
+"""Of these, such as raised some time before the last one."""
 NAMED = 24
 """Kinds told at most: after those the latest of each other kernel, should an instrument name it."""
 
@@ -149,6 +151,7 @@ def suspects(entries: List[Record]) -> List[Record]:
     On the virtual GPU the first that faults is it. One that raised is it. Otherwise the latest come first; but an
     autotuner's trials after all real launches, unless the last thing that happened was a trial: then the autotuner did
     not live to choose. What was compiled and not launched comes after all of these, unless the last thing was that.
+    Two that raised and that somebody caught, as an autotuner does, are among the first, whatever came after them.
     """
     latest = sorted(entries, key=lambda entry: -int(entry["time"]))
     faulty = [entry for entry in latest if entry["fault"]]
@@ -159,6 +162,9 @@ def suspects(entries: List[Record]) -> List[Record]:
         latest.sort(key=lambda entry: bool(entry["tuning"]))  # stable
     if not raised and latest and latest[0]["record"].get("how") not in ONLY_COMPILED:
         latest.sort(key=lambda entry: entry["record"].get("how") in ONLY_COMPILED)
+    caught = [entry for entry in latest[SUSPECTS - CAUGHT :] if entry["raised"]][:CAUGHT]
+    first = [entry for entry in latest if entry not in caught][: SUSPECTS - len(caught)]
+    latest = [*first, *caught, *(entry for entry in latest if entry not in first and entry not in caught)]
     return [entry["record"] for entry in raised or [*latest[:SUSPECTS], *_of_other_kernels(latest)]]
 
 
