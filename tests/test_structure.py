@@ -91,5 +91,5 @@ def _at_import(source: str) -> set[str]:
 
 
 def test_only_code_counts_as_code() -> None:
-    text = '"""Why."""\n\nA = 1  # one\n"""What it is."""\n# a comment\n\n\ndef f():\n    """So."""\n    return """\n    text"""\n'
-    assert structure.code_lines(text) == 4
+    head = '"""Why."""\n\nA = 1  # one\n"""What it is."""\n# a comment\n\n\n'
+    assert structure.code_lines(head + 'def f():\n    """So."""\n    return """\n    text"""\n') == 4
