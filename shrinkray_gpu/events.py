@@ -6,6 +6,7 @@ docs/events.md has a table of them, made of this file by `python -m tests.events
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from threading import RLock
@@ -13,6 +14,8 @@ from typing import Any, ClassVar, Literal
 
 SCHEMA = 1
 """Of the JSON. It grows by one when a field goes or changes its meaning, and stays when one is added."""
+EVERY = 5.0
+"""Seconds between two lines that tell how far something is."""
 PhaseName = Literal["run", "calibrate", "search", "verify", "verdict", "report"]
 
 
@@ -233,5 +236,18 @@ def saying(say: Callable[[str], None] | None, hear: Hear) -> Callable[[str], Non
         if say is not None:
             say(text)
         hear(Message(text))
+
+    return said
+
+
+def now_and_then(say: Callable[[str], None]) -> Callable[[str], None]:
+    """Says a line where EVERY seconds have gone by since the last one, and drops it otherwise."""
+    last = time.monotonic()
+
+    def said(text: str) -> None:
+        nonlocal last
+        if time.monotonic() - last >= EVERY:
+            last = time.monotonic()
+            say(text)
 
     return said

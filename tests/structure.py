@@ -1,14 +1,17 @@
 """The structure of the package, measured from its own imports: rooms, arrows between them, cycles.
 
 A room is a folder directly below `shrinkray_gpu/`, or a file that lies loose there. `runner/inside` is a room of its
-own, since it runs in the user's interpreter. `python -m tests.structure` draws the rooms in docs/architecture.md anew.
+own, since it runs in the user's interpreter. `python -m tests.structure` draws the rooms in docs/architecture.md anew,
+and counts their lines of code.
 """
 
 from __future__ import annotations
 
 import ast
+import io
 import sys
-from collections import defaultdict
+import tokenize
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from functools import cache
 from pathlib import Path
@@ -176,6 +179,29 @@ def page(text: str) -> str:
     return f"{before}{BEGIN}\n{drawing()}\n{END}{after}"
 
 
+_NO_CODE = (tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER)
+
+
+def code_lines(text: str) -> int:
+    """Lines that hold code: no blank ones, comments or docstrings, those below an attribute among them."""
+    said = set()
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
+            said |= {*range(node.lineno, (node.end_lineno or node.lineno) + 1)}
+    found = set()
+    for token in tokenize.generate_tokens(io.StringIO(text).readline):
+        if token.type not in _NO_CODE:
+            found |= {*range(token.start[0], token.end[0] + 1)}
+    return len(found - said)
+
+
+def code_by_room() -> Counter[str]:
+    return sum((Counter({room(name): code_lines(path.read_text())}) for name, path in modules().items()), Counter())
+
+
 if __name__ == "__main__":
+    for name, lines in code_by_room().most_common():
+        sys.stdout.write(f"{lines:7} {name}\n")
+    sys.stdout.write(f"{code_by_room().total():7} lines of code\n")
     PAGE.write_text(page(PAGE.read_text()))
     sys.stdout.write(f"{PAGE.relative_to(ROOT)}: {len(modules())} modules in {len(arrows())} rooms\n")

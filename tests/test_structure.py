@@ -88,3 +88,8 @@ def _at_import(source: str) -> set[str]:
         elif isinstance(node, ast.ImportFrom) and not node.level and node.module:
             found.add(node.module.partition(".")[0])
     return found
+
+
+def test_only_code_counts_as_code() -> None:
+    head = '"""Why."""\n\nA = 1  # one\n"""What it is."""\n# a comment\n\n\n'
+    assert structure.code_lines(head + 'def f():\n    """So."""\n    return """\n    text"""\n') == 4

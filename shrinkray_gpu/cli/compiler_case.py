@@ -6,7 +6,6 @@ import os
 import re
 import shlex
 import sys
-import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,7 +17,7 @@ from shrinkray_gpu.cli.json_lines import print_event
 from shrinkray_gpu.cli.output import echo
 from shrinkray_gpu.cli.screen import Screen
 from shrinkray_gpu.errors import NO_ROOM, FinalCheckFailed, UsageError
-from shrinkray_gpu.events import Checked, Finished, nobody, saying
+from shrinkray_gpu.events import Checked, Finished, nobody, now_and_then, saying
 from shrinkray_gpu.intermediate.reduced_text import ReducedText
 from shrinkray_gpu.intermediate.search import IrTally
 from shrinkray_gpu.oracle.spec import FORMS
@@ -44,8 +43,6 @@ _TYPED = {
     "accelerators": "accelerator",
 }
 """How an option is written, where its parameter has another name."""
-EVERY = 5.0
-"""Seconds between two lines that tell how far the search is."""
 
 
 @dataclass(frozen=True)
@@ -121,19 +118,6 @@ def reduce_file(
         reduction.tell(result, output)
     if interrupt.count:
         sys.exit(130)
-
-
-def now_and_then(say: Say) -> Say:
-    """Says a line where EVERY seconds have gone by since the last one, and drops it otherwise."""
-    last = time.monotonic()
-
-    def said(text: str) -> None:
-        nonlocal last
-        if time.monotonic() - last >= EVERY:
-            last = time.monotonic()
-            say(text)
-
-    return said
 
 
 def tell(result: ReducedText[Any], file: Path, output: Path, *, healthy: str) -> None:

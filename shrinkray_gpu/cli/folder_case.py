@@ -10,14 +10,14 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from shrinkray_gpu.cli.compiler_case import OF_PROGRAMS, now_and_then, refuse
+from shrinkray_gpu.cli.compiler_case import OF_PROGRAMS, refuse
 from shrinkray_gpu.cli.interrupt import Interrupt
 from shrinkray_gpu.cli.json_lines import print_event
 from shrinkray_gpu.cli.output import echo
 from shrinkray_gpu.cli.screen import Screen
 from shrinkray_gpu.cli.words import fail, settings
 from shrinkray_gpu.errors import NO_ROOM, FinalCheckFailed, UsageError
-from shrinkray_gpu.events import Checked, Finished, nobody, saying
+from shrinkray_gpu.events import Checked, Finished, nobody, now_and_then, saying
 from shrinkray_gpu.folder.options import FolderOptions
 from shrinkray_gpu.folder.reduce_folder import FolderResult, check_folder, reduce_folder
 from shrinkray_gpu.folder.tree import FileTree

@@ -2,11 +2,12 @@
 
 What a program says, a case's title or a file's name may hold codes that clear the screen, fill the clipboard or turn
 letters round. For people they are written as escapes, such as `\\x1b`. A stream that takes no more text, or that was
-closed, costs no result: what cannot be written is left out.
+closed, costs no result: what cannot be written is left out. A letter that its encoding lacks is an escape.
 """
 
 from __future__ import annotations
 
+import io
 import os
 import re
 import sys
@@ -69,6 +70,9 @@ def standard_streams() -> Iterator[None]:
             os.set_inheritable(os.open(os.devnull, os.O_RDWR), True)  # it gets the lowest number that is free
         if getattr(sys, name) is None:
             setattr(sys, name, open(os.devnull, mode))  # noqa: SIM115
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")  # what its encoding has no letter for
     _refusals.clear()
     try:
         yield

@@ -170,7 +170,6 @@ class _Reduce(TakesModule):
 @click.option("--kernel-only", is_flag=True, hidden=True, help="Refuse a fault that hangs on no kernel.")
 @click.option("--no-credit", is_flag=True, hidden=True, help="Each accepted step takes a run of its own. To compare.")
 @click.option("--no-ahead", is_flag=True, hidden=True, help="Lanes idle where nothing is asked. To compare.")
-@click.option("--no-second", is_flag=True, hidden=True, expose_value=False)  # of a version before; changes nothing
 @click.option(
     "--cu", is_flag=True, help="Of a program that builds CUDA C++: write a .cu with a main() beside the result, too."
 )

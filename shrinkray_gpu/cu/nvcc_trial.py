@@ -29,6 +29,7 @@ from shrinkray_gpu.runner.lanes import Setup
 from shrinkray_gpu.runner.launch_recorder import Room
 from shrinkray_gpu.runner.plain import fence, run_words
 from shrinkray_gpu.runner.run import Run
+from shrinkray_gpu.runner.scratch_folder import scratch_folder
 
 STAGES = ("ptx", "cubin", "object", "program")
 """How far a program is built, the cheapest first: kernels to PTX, kernels whole, host code too, linked and run."""
@@ -125,7 +126,7 @@ class NvccTrial:
     def build(self, text: str, stage: str, seconds: float, look: Look = lambda outcome: None) -> CuOutcome:
         """Build it up to a stage, and run it if that is the last; once more under compute-sanitizer, if `look` says
         so of what came of it."""
-        with tempfile.TemporaryDirectory(dir=self.folder, ignore_cleanup_errors=True) as place:
+        with scratch_folder(self.folder) as place:
             return self._built(Path(place), text, stage, seconds, look)
 
     def _built(self, place: Path, text: str, stage: str, seconds: float, look: Look) -> CuOutcome:

@@ -6,7 +6,6 @@ told not to abort the process after the dump: it goes on, and shows the fault in
 
 from __future__ import annotations
 
-import shutil
 import tempfile
 import threading
 from collections.abc import Callable
@@ -24,6 +23,7 @@ from shrinkray_gpu.runner.knob_settings import KnobSetting
 from shrinkray_gpu.runner.lanes import Setup
 from shrinkray_gpu.runner.pool import Pool, Script
 from shrinkray_gpu.runner.run import Run
+from shrinkray_gpu.runner.scratch_folder import remove_folder
 
 ACCESSES = OUTSIDE | {MISALIGNED}
 """The errors of an access, which is an instruction; a failed assertion is none."""
@@ -63,7 +63,7 @@ class DumpRun:
                 assemble(subject, run, (core_dump.observation(dump),), code=False).fault if dump is not None else None
             )
         finally:
-            shutil.rmtree(self.folder, ignore_errors=True)
+            remove_folder(self.folder)
 
 
 def dumping(setup: Setup) -> Callable[[int | None], DumpRun] | None:

@@ -6,7 +6,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
@@ -32,6 +31,7 @@ from shrinkray_gpu.oracle.fault import Fault
 from shrinkray_gpu.runner.lanes import Setup
 from shrinkray_gpu.runner.pool import COLD, Script
 from shrinkray_gpu.runner.run import Run
+from shrinkray_gpu.runner.scratch_folder import scratch_folder
 
 
 def examine(
@@ -54,7 +54,7 @@ def examine(
     """
     asked = frozenset(ask) | (INTERMITTENT if intermittent else frozenset())
     with (
-        tempfile.TemporaryDirectory(dir=setup.scratch, ignore_cleanup_errors=True) as folder,
+        scratch_folder(setup.scratch) as folder,
         ThreadPoolExecutor() as threads,
     ):
         subject = Subject(text, script, setup, seconds, Path(folder), extra)

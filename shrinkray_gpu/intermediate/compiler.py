@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import socket
 import tempfile
 from collections.abc import Mapping, Sequence
@@ -15,6 +14,7 @@ from shrinkray_gpu.errors import LanesLost, UsageError
 from shrinkray_gpu.intermediate.pass_table import PassTable
 from shrinkray_gpu.runner.guarded import MAIN, Guarded
 from shrinkray_gpu.runner.inside.process import wire
+from shrinkray_gpu.runner.scratch_folder import remove_folder
 
 START = 120.0
 """Seconds in which Triton is imported."""
@@ -105,7 +105,7 @@ class IrCompiler:
         self.link.close()
         if hasattr(self, "process"):
             self.process.close()
-        shutil.rmtree(self.folder, ignore_errors=True)
+        remove_folder(self.folder)
 
     def normal(self, text: str) -> Trial:
         """The text in generic form and as people write it, in `texts`; not `parsed` if libtriton refuses it."""

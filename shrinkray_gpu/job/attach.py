@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import os
 import tempfile
-import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -22,6 +21,7 @@ from shrinkray_gpu.attachment.header import Header
 from shrinkray_gpu.attachment.measurements import Measurements, measure
 from shrinkray_gpu.calibration import Plan
 from shrinkray_gpu.errors import UsageError
+from shrinkray_gpu.events import now_and_then
 from shrinkray_gpu.evidence.secrets_found import Publish
 from shrinkray_gpu.evidence.versions import versions
 from shrinkray_gpu.job.asked import limits_of, oracle_of, setup_of
@@ -35,8 +35,6 @@ from shrinkray_gpu.runner.pool import Script
 
 AT_HAND = 2
 """Releases of Triton tried where nobody names one, of those that are installed aside. Each is a run of the repro."""
-EVERY = 5.0
-"""Seconds between two lines about the experiments."""
 _ASKED = ("original", "output", "oracle", "spec", "before", "after", "tries", "seconds", "verified", "final_runs")
 _COMPARED = "run it with both releases; what the launch returns has n_regs, and n_spills in units of 4 bytes"
 
@@ -104,7 +102,7 @@ def report(
         limits=limits_of(replace(options, mode=options.mode or "fork")),
     )
     try:
-        measured = measure(text, output, plan, seconds=seconds, say=_now_and_then(say))
+        measured = measure(text, output, plan, seconds=seconds, say=now_and_then(say))
     finally:
         plan.close()
     original = Path(told["original"])
@@ -170,7 +168,7 @@ def at_the_end(
     try:
         known = versions(options.python, plan.pool.setup.environment, gpu=plan.gpu)
         text = header.above(text, output.name, versions=known, arch=options.arch, argv=options.argv)
-        measured = measure(text, output, plan, say=_now_and_then(say), stop=stop)
+        measured = measure(text, output, plan, say=now_and_then(say), stop=stop)
     except Exception as error:  # whatever it is
         say(f"no attachment was made ({type(error).__name__}: {error}); try shrink report on the folder")
         return None
@@ -217,16 +215,3 @@ def _origin(told: Mapping[str, Any]) -> str:
 def _fault(fields: Mapping[str, Any]) -> Fault:
     empty = Fault(fields["phase"], fields["klass"])
     return replace(empty, **{name: value for name, value in fields.items() if hasattr(empty, name)})
-
-
-def _now_and_then(say: Say) -> Callable[[str], None]:
-    """Not each experiment is worth a line."""
-    last = time.monotonic()
-
-    def told(text: str) -> None:
-        nonlocal last
-        if time.monotonic() - last >= EVERY:
-            last = time.monotonic()
-            say(text)
-
-    return told

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import tempfile
+from collections import Counter
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -16,6 +18,7 @@ from shrinkray_gpu.job.asked import CACHE
 from shrinkray_gpu.judging.cold_tier import PATIENT, full_verdict
 from shrinkray_gpu.lift.data_files import final_files
 from shrinkray_gpu.options import Options, jobs_of
+from shrinkray_gpu.oracle.driver_error import sticky_code
 from shrinkray_gpu.oracle.statistics import Rate, upper
 from shrinkray_gpu.oracle.verdict import Answer, Verdict
 from shrinkray_gpu.passes.layout.layout import layout
@@ -29,6 +32,7 @@ from shrinkray_gpu.runner.fence import refused
 from shrinkray_gpu.runner.lanes import START, Setup
 from shrinkray_gpu.runner.plain import fence, run_file
 from shrinkray_gpu.runner.run import Run
+from shrinkray_gpu.runner.scratch_folder import scratch_folder
 from shrinkray_gpu.runner.shared_gpu import unshared
 
 FLAKY_RUNS = 20
@@ -53,6 +57,8 @@ class FinalCheck:
     """What a run that does not show it does; empty where nobody knows."""
     other_error: str = ""
     """An error in which some of its runs end instead, as the same access may by chance."""
+    error: int = 0
+    """The driver's code in which most of those runs ended that nothing watched; 0 where none tells one."""
     unfenced: str = ""
     """The file that it writes, as the original does, so that it ran without a fence; empty where it ran in one."""
 
@@ -68,6 +74,7 @@ def final_check(text: str, output: Path, plan: calibration.Plan, options: Option
         unknown=seen.unknown,
         instead=seen.instead,
         other_error=seen.other_error,
+        error=seen.error,
         unfenced=str(seen.written[0]) if seen.written else "",
     )
 
@@ -129,6 +136,7 @@ class CleanRuns:
     """Runs that were killed, or too slow, once more as well: load beside them does that."""
     instead: str = ""
     other_error: str = ""
+    error: int = 0
     written: tuple[Path, ...] = ()
     """Files that the fence refused and the original wrote: those runs were made once more without it."""
 
@@ -141,8 +149,9 @@ def clean_runs(text: str, output: Path, plan: calibration.Plan, options: Options
     script, setup = plan.pool.script, plan.pool.setup
     oracle = plan.oracle
     as_user = options.arch is None and oracle.needs.plain
-    builds = tempfile.TemporaryDirectory(dir=setup.scratch, ignore_cleanup_errors=True)
-    extensions = {"TORCH_EXTENSIONS_DIR": builds.name, **builders(text, options, setup)}
+    folders = ExitStack()
+    builds = folders.enter_context(scratch_folder(setup.scratch))
+    extensions = {"TORCH_EXTENSIONS_DIR": builds, **builders(text, options, setup)}
     limit = options.timeout or plan.pool.seconds + (calibration.IMPORTS if oracle.needs.seconds else START)
 
     def fenced(seconds: float) -> Run:
@@ -154,7 +163,7 @@ def clean_runs(text: str, output: Path, plan: calibration.Plan, options: Options
         return plain(seconds, ())
 
     def plain(seconds: float, prefix: Sequence[str]) -> Run:
-        with tempfile.TemporaryDirectory(dir=setup.scratch, ignore_cleanup_errors=True) as cache:
+        with scratch_folder(setup.scratch) as cache:
             environment = {**os.environ, **options.environment, "TRITON_CACHE_DIR": cache, **extensions}
             return unshared(
                 setup,
@@ -184,12 +193,12 @@ def clean_runs(text: str, output: Path, plan: calibration.Plan, options: Options
     if as_user and oracle.needs.seconds and plan.rate is None:
         # Half the cores: each process imports torch, and must have got to its launch when the time is over.
         at_once = lanes_that_fit(plan.pool, min(jobs_of(options), cores.usable() // 2))
-        with builds:
+        with folders:
             hung = hang_check.showing(
                 oracle, runs, watched=lambda: plan.pool.cold(text), plain=fenced, most=limit, at_once=at_once
             )
             return CleanRuns(hung, written=tuple(written))
-    with builds:
+    with folders:
         with ThreadPoolExecutor(min(runs, plan.pool.jobs)) as threads:
             verdicts = list(threads.map(once, range(runs)))
         for at, verdict in enumerate(verdicts):
@@ -204,7 +213,10 @@ def clean_runs(text: str, output: Path, plan: calibration.Plan, options: Options
                 verdicts[at], other_error = loose, verdict.why
     instead = next((verdict.why for verdict in verdicts if not verdict.faults), "")
     unknown = sum(not verdict.is_known for verdict in verdicts)
-    return CleanRuns(sum(verdict.faults for verdict in verdicts), unknown, instead, other_error, tuple(written))
+    codes = Counter(sticky_code(seen[at])[0] for at, verdict in enumerate(verdicts) if verdict.faults and at in seen)
+    error = max(codes, key=lambda code: (codes[code], code), default=0)
+    faulted = sum(verdict.faults for verdict in verdicts)
+    return CleanRuns(faulted, unknown, instead, other_error, error, tuple(written))
 
 
 def builders(text: str, options: Options, setup: Setup) -> dict[str, str]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import tempfile
 import time
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
@@ -25,6 +24,7 @@ from shrinkray_gpu.runner import cores
 from shrinkray_gpu.runner.knob_settings import KnobSetting
 from shrinkray_gpu.runner.pool import Pool
 from shrinkray_gpu.runner.run import Run
+from shrinkray_gpu.runner.scratch_folder import scratch_folder
 
 _COMMAND = re.compile(r"^Repro command: *(\S*ptxas\S*) .*$", re.M)
 
@@ -62,7 +62,7 @@ def write_ptx(
         seconds=seconds,
         max_time=min(seconds * _OF_SEARCH, options.max_time or seconds),
     )
-    with tempfile.TemporaryDirectory(dir=setup.scratch, ignore_cleanup_errors=True) as folder:
+    with scratch_folder(setup.scratch) as folder:
         whole = Path(folder, "kernel.ptx")
         whole.write_text(f"{command[0] if command else ''}\n{ptx}", encoding="utf-8")
         fault = check_ptx(whole, asked)
@@ -117,7 +117,7 @@ def is_our_ptx(text: str, place: Path) -> bool:
 
 def _unfinished(text: str, pool: Pool) -> tuple[str, Run]:
     """The PTX of the kernel of which no machine code came; and the run."""
-    with tempfile.TemporaryDirectory(dir=pool.setup.scratch, ignore_cleanup_errors=True) as folder:
+    with scratch_folder(pool.setup.scratch) as folder:
         environment = {"TRITON_KERNEL_DUMP": "1", "TRITON_DUMP_DIR": folder}
         run = pool.cold(text, way=KnobSetting("kernels dumped", environment=environment))
         made = sorted(Path(folder).glob("*/*.ptx"), key=lambda path: path.stat().st_mtime_ns)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shlex
-import shutil
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -53,6 +52,7 @@ from shrinkray_gpu.result import result_file
 from shrinkray_gpu.result.summary import Result, command_of, context_of, findings
 from shrinkray_gpu.runner.extensions import lacking
 from shrinkray_gpu.runner.interpreter import check_python
+from shrinkray_gpu.runner.scratch_folder import remove_folder
 from shrinkray_gpu.runner.zygotes import ZYGOTES
 from shrinkray_gpu.same_fault import controls
 from shrinkray_gpu.start import Start, begin
@@ -153,7 +153,7 @@ def _reduced(
         if journal.damaged:
             say(f"left out of {journal.path}: {journal.damaged} damaged lines; what they told is asked anew")
         for left in Path(given.setup.scratch).iterdir():  # by one that was killed
-            shutil.rmtree(left, ignore_errors=True)
+            remove_folder(left)
         _say_what_is_lacking(program, options, say)
         hear(Phase("run"))
         say(f"running {' '.join([display_name(path, options), *map(shlex.quote, options.argv)])} as it is ...")
@@ -234,7 +234,7 @@ def _nothing_of_a_refusal(folder: Path) -> Iterator[list[Journal]]:
         yield held
     except (NotReproduced, UsageError) as error:
         if not was_there and held and (isinstance(error, NotReproduced) or not (folder / "best.py").exists()):
-            shutil.rmtree(folder, ignore_errors=True)
+            remove_folder(folder)
         elif not was_there:
             with suppress(OSError):  # another's, who was faster
                 os.rmdir(folder)

@@ -7,7 +7,6 @@ result is told in one line.
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -26,6 +25,7 @@ from shrinkray_gpu.job.ptx_result import is_of_ptxas, is_our_ptx, write_ptx
 from shrinkray_gpu.options import Options, Say
 from shrinkray_gpu.oracle.fault import Fault
 from shrinkray_gpu.runner.run import Run
+from shrinkray_gpu.runner.scratch_folder import scratch_folder
 
 SECONDS = 60.0
 """Of search, and of PTX also of the table of releases."""
@@ -78,7 +78,7 @@ def _write(text: str, plan: Plan, place: Path, options: Options, say: Say, stop:
         arch=architectures.name(options.arch) if options.arch else "",
         max_time=min(SECONDS, options.max_time or SECONDS),
     )
-    with tempfile.TemporaryDirectory(dir=setup.scratch, ignore_cleanup_errors=True) as folder:
+    with scratch_folder(setup.scratch) as folder:
         whole = Path(folder, NAME)
         whole.write_text(found[NAME], encoding="utf-8")
         fault = check_ir(whole, asked)

@@ -9,9 +9,3 @@ UNINITIALISED = frozenset({"empty", "empty_like", "new_empty", "empty_strided", 
 SIZE_FIRST = frozenset({"full", "empty_strided"})
 """Whose first argument alone is the size."""
 FACTORIES = UNINITIALISED | SIZE_FIRST | {"arange", "ones", "rand", "randint", "randn", "tensor", "zeros"}
-WITHOUT_VALUES = {
-    f"torch.{filled}{like}": f"torch.empty{like}"
-    for like in ("", "_like")
-    for filled in ("zeros", "ones", "randn", "rand")
-}
-"""The call that leaves out the values, for each that fills a tensor of given sizes."""

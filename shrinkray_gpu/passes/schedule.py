@@ -36,8 +36,6 @@ from shrinkray_gpu.passes.kernel import (
     accesses,
     assembly,
     fillings,
-    guards,
-    masks,
     outlets,
     sinking,
     standins,
@@ -154,8 +152,6 @@ PASSES: tuple[Pass, ...] = (
     Pass(fillings, LAST, 8, "a constant of its type for a value, and all behind it gone", needs_values=True),
     Pass(outlets, LAST, POLISH, "a print keeps a value alive without any memory"),
     Pass(numbers, LAST, POLISH, "what stands in a small program may be small"),
-    Pass(masks, LAST, POLISH, "what lets less through is shorter"),
-    Pass(guards, LAST, POLISH, "a repro without its masks proves less, and the size order says so"),
     Pass(names, LAST, POLISH, "for the reader: characters only"),
 )
 
@@ -183,7 +179,7 @@ one: most of these only carry something from one layer to the next."""
 
 _NARROW = {arguments: "find_apart", observed: "find_told"}
 """What a pass finds where what the host hands to a kernel may be what is wrong."""
-_OTHER_VALUES = (configs, launches, tiles, accesses, sinking, standins, fillings, outlets, numbers, masks, guards)
+_OTHER_VALUES = (configs, launches, tiles, accesses, sinking, standins, fillings, outlets, numbers)
 """What mostly changes the values that a kernel computes, or what it is given."""
 _OF_CHECK = (
     unreachable, unvisited, observed, branches, contexts, repeats, loops, constants, arguments, inlining, statements,

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import shutil
 import subprocess
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -17,6 +16,7 @@ from shrinkray_gpu.device import architectures, toolkit
 from shrinkray_gpu.device.own_commands import run_command
 from shrinkray_gpu.errors import UsageError
 from shrinkray_gpu.evidence.versions import __version__
+from shrinkray_gpu.runner.scratch_folder import remove_folder
 
 SUMS = "SHA256SUMS"
 _TELLING = ("TRITON_", "CUDA_", "TORCH", "PYTORCH_", "LLVM_", "MLIR_", "DISABLE_", "PTXAS", "NVIDIA_TF32")
@@ -48,7 +48,7 @@ def folder_of(parent: Path) -> Iterator[Path]:
     try:
         yield folder
     except BaseException:
-        shutil.rmtree(folder, ignore_errors=True)
+        remove_folder(folder)
         if not there:
             with suppress(OSError):
                 parent.rmdir()
@@ -60,7 +60,7 @@ def fill(folder: Path, save: Callable[[], None]) -> str:
     try:
         save()
     except OSError as error:
-        shutil.rmtree(folder, ignore_errors=True)
+        remove_folder(folder)
         why = error.strerror or error
         return f"cannot write {folder}: {why}. Make room there, or choose another place by --output"
     return ""

@@ -36,7 +36,8 @@ def replace_file(path: Path, data: bytes, *, sync: bool = False) -> None:
     beside it where that fails. Raises OSError."""
     new = path.with_name(f"{path.name}.new")
     try:
-        with open(new, "wb") as file:
+        new.unlink(missing_ok=True)  # what was left there; a pipe would keep us waiting, a link lead us elsewhere
+        with open(new, "xb") as file:
             file.write(data)
             file.flush()
             if sync:

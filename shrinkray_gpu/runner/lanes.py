@@ -7,13 +7,11 @@ from __future__ import annotations
 
 import contextlib
 import os
-import shutil
 import signal
 import socket
-import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -26,6 +24,7 @@ from shrinkray_gpu.runner.inside.process import wire
 from shrinkray_gpu.runner.output_pipes import TIMED_OUT, OutputPipes
 from shrinkray_gpu.runner.request import Request, RunSettings
 from shrinkray_gpu.runner.run import Run, exited_problem, hanging_problem, hello_problem, ready_problem, report_problem
+from shrinkray_gpu.runner.scratch_folder import scratch_folder
 from shrinkray_gpu.runner.zygotes import ZYGOTES
 
 ANSWER = 3.0
@@ -122,7 +121,7 @@ class Lane:
 
     def run(self, request: Request, settings: RunSettings, *, mode: str, seconds: float) -> tuple[Run, str]:
         """Run a candidate. Returns what happened, and why the lane is over (empty if it can take another)."""
-        with _folder_of_its_own(self.scratch) as temporary:
+        with scratch_folder(self.scratch) as temporary:
             self.number += 1
             message = {**request.message(), **settings.message(), "temporary": temporary, "number": self.number}
             run, over, peak = self._run(message, mode, seconds)
@@ -353,19 +352,6 @@ def _start(
             ours.close()
             raise UsageError(f"cannot run the interpreter {setup.python}: {error.strerror}") from error
     return process, ours
-
-
-@contextlib.contextmanager
-def _folder_of_its_own(scratch: str) -> Iterator[str]:
-    """An empty temporary folder for one run. Removed here, since a process that was killed cannot do it.
-
-    Not by TemporaryDirectory: of a link that cannot be removed, older ones change the target's permissions.
-    """
-    folder = tempfile.mkdtemp(dir=scratch, prefix="t")
-    try:
-        yield folder
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _check_answer(answer: dict[str, Any], number: int) -> None:

@@ -9,7 +9,6 @@ import json
 import os
 import signal
 import sys
-import tempfile
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import closing
@@ -21,6 +20,7 @@ from shrinkray_gpu.runner.guarded import MAIN, Guarded, KeeperKilled, MemoryChec
 from shrinkray_gpu.runner.lanes import Setup
 from shrinkray_gpu.runner.output_pipes import KEPT, TIMED_OUT, OutputPipes
 from shrinkray_gpu.runner.run import Run
+from shrinkray_gpu.runner.scratch_folder import scratch_folder
 
 
 def run_file(
@@ -93,7 +93,7 @@ def run_text(
 ) -> Run:
     """Run `text` as if it were the file at `path`: the file itself where that is its text, else a copy elsewhere that
     still finds the modules beside the original. Nothing is written beside the file, no bytecode either."""
-    with tempfile.TemporaryDirectory(dir=scratch, ignore_cleanup_errors=True) as folder:
+    with scratch_folder(scratch) as folder:
         file = path
         given = {**environment, "PYTHONDONTWRITEBYTECODE": "1"}
         if not _is_text_of(path, text):

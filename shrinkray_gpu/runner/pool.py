@@ -28,6 +28,7 @@ from shrinkray_gpu.runner.lanes import MEMORY, Setup, Worker, WorkerKilled, cold
 from shrinkray_gpu.runner.preamble import Preamble
 from shrinkray_gpu.runner.request import Request, RunSettings
 from shrinkray_gpu.runner.run import Run
+from shrinkray_gpu.runner.scratch_folder import scratch_folder
 from shrinkray_gpu.runner.shared_gpu import unshared
 from shrinkray_gpu.runner.stock import LaneRecord, LaneTerms, Stock, Stocks
 from shrinkray_gpu.runner.terms import Terms
@@ -277,7 +278,7 @@ class Pool:
         return twins.compare_runs(self.script.twins, ask, scratch=self.setup.scratch, virtual=virtual)
 
     def _cold(self, request: Request, settings: RunSettings, way: KnobSetting, group: str) -> Run:
-        with tempfile.TemporaryDirectory(dir=self.setup.scratch, ignore_cleanup_errors=True) as cache:
+        with scratch_folder(self.setup.scratch) as cache:
             environment = {**self._environment((), group, way), "TRITON_CACHE_DIR": cache}
             setup = replace(
                 self.setup,

@@ -6,7 +6,6 @@ failing. The same program on the same inputs with one knob turned is a better on
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -15,6 +14,7 @@ from shrinkray_gpu.runner.inside.compare.compare import NOTHING
 from shrinkray_gpu.runner.knob_settings import PLAIN, KnobSetting
 from shrinkray_gpu.runner.lanes import Setup
 from shrinkray_gpu.runner.run import Difference, Run
+from shrinkray_gpu.runner.scratch_folder import scratch_folder
 
 UNTURNED = "there was nothing to turn"
 VIRTUAL = "no kernel runs on the virtual GPU, so there are no outputs to compare"
@@ -47,7 +47,7 @@ def compare_runs(ways: tuple[KnobSetting, ...], ask: Ask, *, scratch: str, virtu
     of repetitions, the first that differs is the last. Beside other ways they are asked for only if one differs."""
     if virtual:
         return replace(ask(PLAIN, "", ""), incomparable=VIRTUAL)
-    with tempfile.TemporaryDirectory(dir=scratch, prefix="twins-", ignore_cleanup_errors=True) as folder:
+    with scratch_folder(scratch, "twins-") as folder:
         file = Path(folder) / "outputs"
         plain = ask(PLAIN, str(file), "")
         if plain.incomparable:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +19,7 @@ from shrinkray_gpu.oracle.fault import Fault
 from shrinkray_gpu.runner.lanes import Setup
 from shrinkray_gpu.runner.pool import Pool, Script
 from shrinkray_gpu.runner.run import Run
+from shrinkray_gpu.runner.scratch_folder import scratch_folder
 
 
 @dataclass
@@ -83,7 +83,7 @@ def by_dump(
     if coredump.find(setup.python, setup.environment) is None:
         return None, True
     with (
-        tempfile.TemporaryDirectory(dir=setup.scratch, ignore_cleanup_errors=True) as folder,
+        scratch_folder(setup.scratch) as folder,
         ThreadPoolExecutor(1) as threads,
     ):
         subject = Subject(text, script, setup, seconds, Path(folder))

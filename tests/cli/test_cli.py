@@ -109,3 +109,11 @@ def test_a_replay_that_is_not_as_expected_says_so_by_its_code_though_nobody_can_
     code += "with standard_streams():\n    echo('row')\n    sys.exit(1)"
     done = subprocess.run(["bash", "-c", f'{sys.executable} -c "{code}" >/dev/full'], capture_output=True, text=True)
     assert done.returncode == 1 and LEFT_OUT in done.stderr
+
+
+def test_a_letter_that_a_stream_s_encoding_lacks_is_an_escape() -> None:
+    code = "from shrinkray_gpu.cli.output import echo, standard_streams\nwith standard_streams():\n    "
+    code += "echo('\\u00e9 \\u2603')"
+    environment = {**os.environ, "PYTHONIOENCODING": "latin-1"}
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, env=environment)
+    assert (done.returncode, done.stdout, done.stderr) == (0, b"\xe9 \\u2603\n", b"")

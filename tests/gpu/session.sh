@@ -35,8 +35,8 @@ traps() { # in four processes, not by pytest-xdist, which tells nothing of a tes
     grep -ah "^[a-z_]* \(guarded\|naive\) \|passed\|failed\|^E  " "$OUT"/traps_"$1"_*.txt | cut -c1-250
 }
 lift() {
-    for with in --with=--no-second "--with=--no-second --with=--skip-pass=lift"; do
-        # shellcheck disable=SC2086 # two options
+    for with in "" --with=--skip-pass=lift; do
+        # shellcheck disable=SC2086 # none or one option
         python3 benchmarks/courses.py tma_misaligned --arch none --with=--jobs=7 --with="--max-time=${LIFT_SECONDS:-80}" \
             --with=--final-runs=1 --with=--no-report $with --json "$OUT/lift_${#with}.json" &
     done

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import pytest
 
 from shrinkray_gpu.passes import PASSES, Pass
-from shrinkray_gpu.passes.kernel import accesses, fillings, guards, outlets
+from shrinkray_gpu.passes.kernel import accesses, fillings, outlets
 from shrinkray_gpu.passes.kernel.typed import watchable
 from shrinkray_gpu.passes.python import loops
 from shrinkray_gpu.reduction.edit import Edit
@@ -85,7 +85,7 @@ ALONE = "from triton.language import load, static_range, store, sum"
 def test_accesses_and_ranges_are_known_by_what_is_imported(line: str) -> None:
     text = KERNEL.format(line=line, name="" if line == ALONE else "T.")
     plain = KERNEL.format(line=USUAL, name="tl.")
-    for a_pass in (accesses, guards, loops):
+    for a_pass in (accesses, loops):
         found = results(a_pass.find, text)
         assert found and len(found) == len(results(a_pass.find, plain)), a_pass.__name__
         assert not any("tl" in each for each in found)
@@ -102,8 +102,8 @@ def test_a_pass_writes_no_name_that_the_program_does_not_have() -> None:
 
 def test_a_name_out_of_a_package_of_the_users_is_what_it_is_by_custom() -> None:
     line = "from vllm.triton_utils import tl, triton"
-    assert len(results(guards.find, KERNEL.format(line=line, name="tl."))) == 4
-    assert results(guards.find, KERNEL.format(line="from textlib import tags as T", name="T.")) == []
+    assert results(loops.find, KERNEL.format(line=line, name="tl."))
+    assert results(loops.find, KERNEL.format(line="from textlib import tags as T", name="T.")) == []
 
 
 def test_a_kernel_of_gluon_is_written_in_gluon() -> None:

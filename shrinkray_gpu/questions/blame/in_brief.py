@@ -6,7 +6,6 @@ virtual GPU and for a few seconds.
 
 from __future__ import annotations
 
-import tempfile
 from dataclasses import replace
 from pathlib import Path
 
@@ -20,6 +19,7 @@ from shrinkray_gpu.questions.blame.way import way
 from shrinkray_gpu.runner.lanes import Setup
 from shrinkray_gpu.runner.pool import COLD, Pool, Script
 from shrinkray_gpu.runner.run import Run
+from shrinkray_gpu.runner.scratch_folder import scratch_folder
 
 SECONDS = 15.0
 """For each of the two searches for a change, in the kernel and beside it; a few where nothing else is at work."""
@@ -30,7 +30,7 @@ def blame_in_brief(
 ) -> Blame:
     """Whose fault it is that this run of the program shows. `seconds`: for one more run of it, in a lane of `up`: see
     BlameTrials."""
-    with tempfile.TemporaryDirectory(dir=setup.scratch, ignore_cleanup_errors=True) as folder:
+    with scratch_folder(setup.scratch) as folder:
         subject = Subject(text, script, setup, seconds, Path(folder))
         seen = assemble(subject, run, code=False)
         at = f"{seen.place.file}:{seen.place.line}" if seen.place is not None else ""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -22,6 +21,7 @@ from shrinkray_gpu.runner.knob_settings import KnobSetting, parse_setting
 from shrinkray_gpu.runner.lanes import Setup
 from shrinkray_gpu.runner.pool import Pool, Script
 from shrinkray_gpu.runner.run import Run
+from shrinkray_gpu.runner.scratch_folder import scratch_folder
 from shrinkray_gpu.runner.terms import Terms
 from shrinkray_gpu.same_fault.healthy_twin import SECONDS, WANTS, Health, health
 
@@ -185,7 +185,7 @@ class BlameTrials:
     @cached_property
     def dumped(self) -> Mapping[str, str]:
         """The code of the kernel that was not finished, or else of the last one, as far as it came: `ttir`, `ptx`."""
-        with tempfile.TemporaryDirectory(dir=self.setup.scratch) as folder:
+        with scratch_folder(self.setup.scratch) as folder:
             environment = {"TRITON_KERNEL_DUMP": "1", "TRITON_DUMP_DIR": folder}
             self.laboratory.pool.cold(self.text, way=KnobSetting("kernels dumped", environment=environment))
             made = sorted(Path(folder).glob("*/*.ttir"), key=lambda path: path.stat().st_mtime)

@@ -214,7 +214,8 @@ def shared_gpu(chance: random.Random, known: Undisturbed, subject: Subject, fold
         act,
         told=("CUDA MPS was turned on meanwhile",),
         environment={"CUDA_MPS_PIPE_DIRECTORY": str(control.parent)},
-        words=("--mode", "cold"),  # a context for a lane there may be none
+        # A context for a lane there may be none. What needs no GPU is to end as without MPS.
+        words=() if "--arch" in subject.words else ("--mode", "cold"),
         program=("-c", SEES_A_GPU),
     )
 
@@ -276,7 +277,7 @@ def under(drawn: Disturbance, kind: str, seed: int, subject: Subject, known: Und
     subject.write(folder)
     state = _state(folder)
     limit = 10 * known.seconds + (LONGEST if kind.startswith("lost") else 120)
-    words = ("--timeout", "4") if kind.startswith("lost") else ()  # else the original may take 300 s
+    words = ("--timeout", subject.timeout) if kind.startswith("lost") else ()  # else the original may take 300 s
     more = {**_more(state, folder, drawn.inject), **drawn.environment}
     tool = started(subject, *words, *drawn.words, folder=folder, more=more, program=drawn.program)
     problem, acted = "", 0

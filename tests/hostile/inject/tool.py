@@ -28,6 +28,8 @@ class Subject:
     text: str
     words: tuple[str, ...]
     file: str = "failing.py"
+    timeout: str = "4"
+    """Seconds in which it ends surely, where nothing answers: its imports, too, on a machine with much else to do."""
 
     def write(self, folder: Path) -> None:
         folder.joinpath(self.file).write_text(self.text)

@@ -68,7 +68,18 @@ def _note(event: str, args: Any) -> None:
         paths = list(args[: _CHANGES.get(event, 0)])
     for path in paths:
         if isinstance(path, (str, bytes)):
-            seen.append(os.path.realpath(os.fsdecode(path)))
+            named = _named(os.fsdecode(path))
+            if named is not None:
+                seen.append(os.path.realpath(named))
+
+
+def _named(path: str) -> Optional[str]:
+    """The path from the root; None where it is too long for a path, or where its folder is gone. Then glibc walks up to
+    the root for the name of the working folder, each time that somebody asks."""
+    try:
+        return os.path.join(os.readlink("/proc/self/cwd"), path)
+    except OSError:
+        return path if os.path.isabs(path) else None
 
 
 def _below(path: str, folder: str) -> bool:
