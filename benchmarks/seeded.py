@@ -30,10 +30,11 @@ import os
 import shutil
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT), str(ROOT / "benchmarks")]
@@ -41,8 +42,9 @@ sys.path[:0] = [str(ROOT), str(ROOT / "benchmarks")]
 from seeding import cases, packages, programs, reducing, runs, scoreboard, verdicts  # noqa: E402
 from seeding.operators import OPERATORS  # noqa: E402
 from seeding.oracles import DIES, MEMCHECK, ORACLES, Asked  # noqa: E402
-from seeding.seeded_cells import LATE, JudgingLanes, SeededCell  # noqa: E402
+from seeding.seeded_cells import LATE, JudgingLanes, SeededCell, VerdictCell  # noqa: E402
 
+from shrinkray_gpu.cells.cell import Cell, Row  # noqa: E402
 from shrinkray_gpu.cells.this_machine import ThisMachine  # noqa: E402
 from shrinkray_gpu.errors import UsageError  # noqa: E402
 from shrinkray_gpu.runner.pool import Pool  # noqa: E402
@@ -121,16 +123,21 @@ def _run(faults: list[cases.Planted], machine: runs.Machine, given: argparse.Nam
         for fault in faults
         if fault.name not in done
     ]
+    for found in _rows(cells, given):
+        told = reducing.Row(**found)
+        row["faults"].append(told.to_json())
+        row["figures"] = scoreboard.figures(row["faults"])
+        scoreboard.save(given.results, board)
+        print(f"{told.verdict:12}{told.lines:4} lines {told.seconds:6.0f} s  {told.name}: {told.why}", flush=True)
+    print(scoreboard.table(board))
+
+
+def _rows(cells: Sequence[Cell[Any]], given: argparse.Namespace) -> Iterator[Row]:
+    """What the cells come to, without those whose turn did not come."""
     with closing(ThisMachine(given.at_a_time, say=print)) as engine, closing(engine.run(cells)) as rows:
         for _, found in rows:
-            if LATE in found:
-                continue
-            told = reducing.Row(**{name: value for name, value in found.items() if name != "host"})
-            row["faults"].append(told.to_json())
-            row["figures"] = scoreboard.figures(row["faults"])
-            scoreboard.save(given.results, board)
-            print(f"{told.verdict:12}{told.lines:4} lines {told.seconds:6.0f} s  {told.name}: {told.why}", flush=True)
-    print(scoreboard.table(board))
+            if LATE not in found:
+                yield {name: value for name, value in found.items() if name != "host"}
 
 
 def _verdicts(faults: Iterator[cases.Planted], machine: runs.Machine, given: argparse.Namespace) -> None:
@@ -138,14 +145,18 @@ def _verdicts(faults: Iterator[cases.Planted], machine: runs.Machine, given: arg
     key = {"commit": given.commit or packages.commit(), "half": given.half, "seed": given.seed, "arch": given.arch}
     row = scoreboard.row_of(board, key | ({"oracles": given.oracle} if given.oracle else {}))
     done = {one["name"] for one in row["faults"]}
-    for fault in faults:
-        if fault.name in done:
-            continue
-        told = verdicts.ask(fault, machine, _folder(fault, given).with_suffix(".explained"), timeout=given.timeout)
+    until = time.time() + given.until
+    cells = [
+        VerdictCell(fault, machine, _folder(fault, given).with_suffix(".explained"), given.timeout, until)
+        for fault in faults
+        if fault.name not in done
+    ]
+    for found in _rows(cells, given):
+        told = verdicts.VerdictRow(**found)
         row["faults"].append(told.to_json())
         row["figures"] = verdicts.figures(row["faults"])
         scoreboard.save(given.results, board)
-        print(f"{told.true:14} {told.told:18} {told.seconds:5.0f} s  {fault.name}: {told.place} {told.why}", flush=True)
+        print(f"{told.true:14} {told.told:18} {told.seconds:5.0f} s  {told.name}: {told.place} {told.why}", flush=True)
     print(verdicts.table(row["faults"]))
 
 

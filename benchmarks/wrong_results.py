@@ -11,29 +11,23 @@ Without a GPU, Triton's interpreter computes what the kernels write. A row a pro
 from __future__ import annotations
 
 import argparse
-import ast
 import json
 import os
-import re
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import tomlkit
 
 ROOT = Path(__file__).resolve().parents[1]
-sys.path[:0] = [str(ROOT)]
+sys.path[:0] = [str(ROOT), str(ROOT / "benchmarks")]
 
-from shrinkray_gpu.same_fault.patch import patches  # noqa: E402
+import carried_fix  # noqa: E402
 
 FOLDER = ROOT / "benchmarks" / "wrong_results"
-_WORD = re.compile(r"\w+|[^\w\s]")
-CONTEXT = 4
-"""Tokens before a change, by which its place is known where statements were merged."""
 RESULTS = ROOT / "benchmarks" / "results" / "wrong_results.json"
 
 
@@ -65,15 +59,9 @@ def measured(name: str, where: list[str], seconds: float) -> dict[str, Any]:
 
 
 def _judged(name: str, source: str, text: str, asked: list[str], folder: Path) -> dict[str, Any]:
-    carried = patches.read(FOLDER / f"{name}.fix.diff", source, f"{name}.py").carry(text)
+    again = tomlkit.parse((FOLDER / f"{name}.toml").read_text()).unwrap().get("again", ())
+    carried = carried_fix.carried(FOLDER / f"{name}.fix.diff", source, f"{name}.py", text, again)
     mended, whole, why = carried.text, carried.whole, carried.why
-    if not whole:
-        diff, again = (FOLDER / f"{name}.fix.diff").read_text(), tomlkit.parse((FOLDER / f"{name}.toml").read_text())
-        for other, placed in (_by_tokens(diff, text), _replaced(again.unwrap().get("again", ()), text)):
-            if placed or mended is None:
-                mended, whole = other, placed
-            if whole:
-                break
     if mended is None:
         return {"judged": "undecided", "why": f"the fix finds no place: {why}"}
     (folder / "mended.py").write_text(mended)
@@ -84,48 +72,6 @@ def _judged(name: str, source: str, text: str, asked: list[str], folder: Path) -
     if not whole:
         return {"judged": "undecided", "why": f"part of the fix finds no place ({why}); with the rest: {last}"}
     return {"judged": "lost", "why": f"with the fix: {last}"}
-
-
-def _by_tokens(diff: str, text: str) -> tuple[str | None, bool]:
-    """The text with what the fix changes within lines, and whether all of it found its place.
-
-    A place is the tokens that change and those before them, where they stand there once.
-    """
-    old, new = ([line[1:] for line in diff.splitlines() if re.match(rf"[{sign}](?![-+])", line)] for sign in ("-", "+"))
-    if len(old) != len(new):
-        return None, False
-    placed = 0
-    for before, after in zip(old, new):
-        was, now = list(_WORD.finditer(before)), list(_WORD.finditer(after))
-        words, others = [each[0] for each in was], [each[0] for each in now]
-        same = len(os.path.commonprefix([words, others]))
-        ends = len(os.path.commonprefix([words[::-1], others[::-1]]))
-        ends = min(ends, len(was) - same, len(now) - same)
-        put = now[same : len(now) - ends]
-        into = after[put[0].start() : put[-1].end()] if put else ""
-        context, taken = words[max(0, same - CONTEXT) : same], words[same : len(was) - ends]
-        head, tail = (r"\s*".join(map(re.escape, each)) for each in (context, taken))
-        found = list(re.finditer(rf"({head}\s*)({tail})", text)) if context and taken else []
-        if len(found) == 1:
-            text = text[: found[0].start(2)] + into + text[found[0].end() :]
-            placed += 1
-    return text if placed and _is_python(text) else None, placed == len(old) and _is_python(text)
-
-
-def _is_python(text: str) -> bool:
-    try:
-        ast.parse(text)
-    except SyntaxError:
-        return False
-    return True
-
-
-def _replaced(pairs: Sequence[tuple[str, str]], text: str) -> tuple[str | None, bool]:
-    """The text with the fix as its .toml says it again, as replacements, where all of them find their words."""
-    placed = bool(pairs) and all(old in text for old, _ in pairs)
-    for old, new in pairs if placed else ():
-        text = text.replace(old, new)
-    return text if placed else None, placed
 
 
 def _lines(text: str) -> int:

@@ -123,7 +123,7 @@ def environment_of(folder: Path) -> dict[str, str]:
 def run_command(
     command: list[str], environment: dict[str, str], folder: Path, timeout: float
 ) -> tuple[int | None, str, str]:
-    """Exit code (None: stopped for time), stdout, stderr. All that it started ends with it."""
+    """Exit code (None: stopped for time), and what it said till then. All that it started ends with it."""
     with subprocess.Popen(
         command,
         env=environment,
@@ -136,9 +136,10 @@ def run_command(
         try:
             said, error = process.communicate(timeout=timeout)
             return process.returncode, said, error
-        except subprocess.TimeoutExpired:
+        except subprocess.TimeoutExpired as late:
             os.killpg(process.pid, signal.SIGKILL)
-            return None, "", ""
+            said, error = (bytes(each or b"").decode(errors="replace") for each in (late.stdout, late.stderr))
+            return None, said, error
 
 
 def judge(planted: Planted, ask: Ask, repro: Path) -> truth.Judgement:

@@ -1,4 +1,4 @@
-"""A reduction of a program with a planted fault as a cell, and the lanes in which repros are judged."""
+"""A program with a planted fault as a cell: reduced, or explained. And the lanes in which repros are judged."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import Any
 from shrinkray_gpu.cells.cell import Cell, Row
 from shrinkray_gpu.runner.pool import Pool
 
-from . import packages, reducing, runs, truth
+from . import packages, reducing, runs, truth, verdicts
 from .cases import Planted
 from .oracles import ALONE, MEMCHECK
 
@@ -78,3 +78,44 @@ class SeededCell(Cell[JudgingLanes]):
 
     def lost(self, why: str) -> Row:
         return reducing.row(self.fault, truth.Judgement("refused", why), {}, 0.0).to_json()
+
+
+class NoLanes:
+    """What is asked starts processes of its own."""
+
+    def headline(self, count: int) -> str:
+        return ""
+
+    def close(self) -> None:
+        pass
+
+
+@dataclass(frozen=True)
+class VerdictCell(Cell[NoLanes]):
+    """What `shrink explain` says of a fault, asked in `folder`."""
+
+    fault: Planted
+    machine: runs.Machine
+    folder: Path
+    timeout: float
+    until: float = float("inf")
+    """By the clock, when no more is begun."""
+
+    @property
+    def name(self) -> str:
+        return self.fault.name
+
+    @property
+    def place(self) -> Hashable:
+        return self.machine
+
+    def open(self, jobs: int) -> NoLanes:
+        return NoLanes()
+
+    def run(self, lanes: NoLanes) -> Row:
+        if time.time() > self.until:
+            return {LATE: True}
+        return verdicts.ask(self.fault, self.machine, self.folder, timeout=self.timeout).to_json()
+
+    def lost(self, why: str) -> Row:
+        return verdicts.without_answer(self.fault, why, 0.0).to_json()

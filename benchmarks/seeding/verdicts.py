@@ -10,7 +10,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -63,27 +63,27 @@ def ask(planted: Planted, machine: runs.Machine, folder: Path, *, timeout: float
     code, said, error = reducing.run_command(command, environment, folder, timeout)
     seconds = round(time.monotonic() - started, 1)
     shutil.rmtree(folder, ignore_errors=True)
-    whose = "host program" if not planted.operator.kernel else "kernel source"
-    line = f"{os.path.basename(planted.file)}:{planted.edit.line}"
     try:
         told = json.loads(said)["verdict"]
     except (ValueError, KeyError):
         words = (error or said).strip().splitlines()
         why = "no answer within the time limit" if code is None else words[-1] if words else f"exit {code}"
-        return VerdictRow(planted.name, planted.operator.name, whose, NONE, False, False, "", line, why, "", seconds)
-    return VerdictRow(
-        planted.name,
-        planted.operator.name,
-        whose,
-        told["whose"],
-        names_line(planted, f"{told['place']} {told['why']}"),
-        names_line(planted, told["enough"]),
-        told["place"],
-        line,
-        told["why"][: reducing.LONGEST],
-        told["enough"][: reducing.LONGEST],
-        seconds,
+        return without_answer(planted, why, seconds)
+    return replace(
+        without_answer(planted, told["why"][: reducing.LONGEST], seconds),
+        told=told["whose"],
+        named=names_line(planted, f"{told['place']} {told['why']}"),
+        mended=names_line(planted, told["enough"]),
+        place=told["place"],
+        enough=told["enough"][: reducing.LONGEST],
     )
+
+
+def without_answer(planted: Planted, why: str, seconds: float) -> VerdictRow:
+    """The row of a fault of which nothing was told."""
+    whose = "host program" if not planted.operator.kernel else "kernel source"
+    line = f"{os.path.basename(planted.file)}:{planted.edit.line}"
+    return VerdictRow(planted.name, planted.operator.name, whose, NONE, False, False, "", line, why, "", seconds)
 
 
 def names_line(planted: Planted, text: str) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import errno
 import io
 import os
@@ -20,6 +21,7 @@ from shrinkray_gpu.attachment.measurements import Measurements
 from shrinkray_gpu.attachment.site import site
 from shrinkray_gpu.attachment.surroundings import surroundings
 from shrinkray_gpu.evidence.card import card
+from shrinkray_gpu.evidence.evidence import Evidence
 from shrinkray_gpu.evidence.scrubbing import Scrubber, scrubber
 from shrinkray_gpu.evidence.secrets_found import Publish, published_texts, without_secret_words
 from shrinkray_gpu.evidence.versions import __version__
@@ -48,6 +50,7 @@ def write(
     places = published_texts(told.get("argv", ()), told.get("environment", {}), measured.text, before)
     publish.check(places)
     scrub = _scrubber(told, folder, places.values())
+    measured = dataclasses.replace(measured, evidence=in_words_of_clean_runs(measured.evidence, told))
     seen = measured.evidence
     versions = {**told.get("versions", {}), **seen.versions}
     arch = told.get("arch")
@@ -79,6 +82,14 @@ def write(
     archive = f"{folder.stem}_attachment.zip"
     replace(folder, {**made, archive: _zipped(folder.stem, made)} if zipped else made)
     return folder / (archive if zipped else ISSUE)
+
+
+def in_words_of_clean_runs(seen: Evidence, told: Mapping[str, Any]) -> Evidence:
+    """What the instruments saw, with the error in which clean runs of the repro ended: theirs was another run."""
+    repro = (told.get("fingerprint") or {}).get("repro")
+    if seen.fault is None or repro is None:
+        return seen
+    return dataclasses.replace(seen, fault=seen.fault.in_words_of(repro["code"]))
 
 
 def check_place(folder: Path) -> None:

@@ -95,7 +95,7 @@ def symptom(dossier: Dossier) -> str:
         return f"{code(spec)} in {runs}."
     if fault.code:
         error = error_table.by_code(fault.code)
-        said = f"`{error.text}` ({error.number})"
+        said = f"`{error.text}` ({error.number}{f'; {fault.other} in other runs' if fault.other else ''})"
         if fault.predicted:
             arch = architectures.name(told["arch"])
             return f"{PREDICTED.capitalize()}: compiled for {arch}, this program ends in {said}."

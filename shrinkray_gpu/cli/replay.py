@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import socket
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -32,8 +32,9 @@ from shrinkray_gpu.corpus.case import cases
 from shrinkray_gpu.corpus.case_cells import CaseCell, ReplayPlace
 from shrinkray_gpu.corpus.expectation import CaseOutcome
 from shrinkray_gpu.corpus.replay import by_environment, outcomes_of
+from shrinkray_gpu.corpus.replay_journal import replay_journal
 from shrinkray_gpu.corpus.shared_replay import merged, shard_json
-from shrinkray_gpu.errors import SickDevice, UsageError
+from shrinkray_gpu.errors import Interrupted, SickDevice, UsageError
 from shrinkray_gpu.runner.interpreter import interpreter_path
 from shrinkray_gpu.runner.sandbox import SandboxPlaces
 
@@ -74,6 +75,7 @@ CORPUS = Path("corpus")
     help="With --ray: on GPUs of this type, as Ray names it (H100); repeatable, a column each.",
 )
 @engines.shard_option
+@click.option("--restart", is_flag=True, help="Forget what an interrupted replay found. Default: go on with it.")
 @click.option("--merge", "merges", is_flag=True, help="Run nothing: the outcomes in FILES of --json as one replay.")
 @sandbox.option
 @click.option("--json", "as_json", is_flag=True, help="Print everything as JSON, and nothing else.")
@@ -109,9 +111,6 @@ def bisect_case(case: str, given: Mapping[str, Any]) -> None:
 
 def _replay(corpus: Path, given: dict[str, Any], words: tuple[str, ...]) -> int:
     say = narrator(given["as_json"])
-
-    def tell(outcome: CaseOutcome) -> None:
-        say(f"  {_line(outcome)}")
 
     arch, environment = architecture(given["arch"]), settings(given["env"])
     _check_written(given)
@@ -151,19 +150,35 @@ def _replay(corpus: Path, given: dict[str, Any], words: tuple[str, ...]) -> int:
         run = [replace(cell, where=here[cell.where]) for cell in cells]
     else:
         run = cells
-    found: dict[int, CaseOutcome] = {}
-    sick: SickDevice | None = None
-    with closing(engines.engine_of(given, say)) as engine:
-        try:
-            outcomes_of(run, engine, done=tell, found=found)
-        except SickDevice as error:
-            sick = error
+    outcomes, sick = _outcomes(corpus, run, given, say)
     say.close()
-    outcomes = [found.get(index) or cell.not_run("the GPU is sick") for index, cell in enumerate(cells)]
     matrix = by_environment(cells, outcomes)
     if shard and given["as_json"]:
         print_answer(shard_json(shard, every, cells, outcomes))
     return _answer(matrix, given, part=shard is not None, sick=sick)
+
+
+def _outcomes(
+    corpus: Path, cells: Sequence[CaseCell], given: Mapping[str, Any], say: Callable[[str], None]
+) -> tuple[list[CaseOutcome], SickDevice | None]:
+    """Of all cells, in their order; and what ended it early, if a GPU proved sick. Raises Interrupted."""
+    sick: SickDevice | None = None
+    here = given["ray"] is None
+    with replay_journal(corpus, cells, restart=given["restart"], here=here, say=say) as journal:
+
+        def done(index: int, outcome: CaseOutcome) -> None:
+            journal.keep(index, outcome)
+            say(f"  {_line(outcome)}")
+
+        try:
+            with closing(engines.engine_of(given, say)) as engine:
+                outcomes_of(cells, engine, done=done, found=journal.found)
+            journal.finish()
+        except SickDevice as error:
+            sick = error
+        except KeyboardInterrupt as error:
+            raise Interrupted(f"interrupted; {journal.left_words(len(cells))}") from error
+        return [journal.found.get(index) or each.not_run("the GPU is sick") for index, each in enumerate(cells)], sick
 
 
 def _merge(paths: tuple[Path, ...], given: Mapping[str, Any]) -> int:

@@ -26,6 +26,10 @@ class Status(Enum):
 
 _MEANT = {"faults": Status.FAULTS, "fixed": Status.FIXED, "changed": Status.CHANGED, "flaky": Status.FLAKY}
 
+_KINDS: Mapping[str, tuple[type, ...]] = {
+    "why": (str,), "shown": (int,), "runs": (int,), "seconds": (int, float), "environment": (str,), "versions": (dict,),
+}  # fmt: skip
+
 
 @dataclass(frozen=True)
 class CaseConclusion:
@@ -102,10 +106,12 @@ class CaseOutcome(CaseConclusion):
 
     @classmethod
     def of(cls, case: Case, row: Mapping[str, Any]) -> CaseOutcome:
-        """What `to_row` made, as JSON brings it back."""
-        same = ("why", "shown", "runs", "seconds", "environment", "versions")
+        """What `to_row` made, as JSON brings it back. Raises TypeError, KeyError or ValueError for all else."""
+        told = {name: row[name] for name in _KINDS}
+        for name, value in [*told.items(), *(("why", version) for version in told["versions"].values())]:
+            if not isinstance(value, _KINDS[name]):
+                raise TypeError(f"{name} is {value!r}")
         fault = Fault.from_json(row["fault"]) if row["fault"] else None
-        told = {name: row[name] for name in same}
         return cls(Status(row["status"]), fault=fault, case=case, host=row.get("host", ""), **told)
 
     def __str__(self) -> str:

@@ -25,19 +25,21 @@ from shrinkray_gpu.oracle.verdict import Answer
 
 SIGHTINGS = 3
 """Of the fault at the bad end, before the search begins: from them it knows the rate roughly."""
+SOMETIMES = 4
+"""The same where the bad end passed, too: a rate has to be known better than that there is none."""
 GOOD_END_IS_BAD = 0.2
 """Prior probability that the user errs about the good end."""
 DOUBT = 0.1
 """Share of the errors that the confidence allows which may come from a good end that is bad."""
 CONFIRMED = 0.5
 """Share of the errors that the confidence allows which may come from luck at the version before the one named."""
-ALWAYS = 0.2
+ALWAYS = 0.4
 """Prior probability that the fault shows in every run of a bad version. More would save runs where it does, and name
 wrong versions where it only seems to."""
 SURE = 0.9
 """The same of a fault that most likely does not come by chance."""
-SHAPE = 0.3
-"""Of the Beta(SHAPE, 1) prior of the rate otherwise: nearly as many rates below 0.1 as above."""
+SHAPE = 1.0
+"""Of the Beta(SHAPE, 1) prior of the rate otherwise: each is as likely as any other."""
 MISTAKE = 1e-6
 """How often a run of a good version is taken for the fault."""
 SILENT = 5
@@ -126,6 +128,12 @@ class FirstBad:
         at = bisect_left(self._without, version)
         return self._without[at : at + 1] != [version]
 
+    @property
+    def begins(self) -> bool:
+        """Whether the fault was seen too rarely at the bad end for the search to begin."""
+        faults, passes, _ = self.runs(self.last)
+        return faults < (max(self.sightings, SOMETIMES) if passes and self.sightings > 1 else self.sightings)
+
     # What follows from it
 
     def probabilities(self) -> list[float]:
@@ -200,7 +208,7 @@ class FirstBad:
         versions before it, too. `first_run` is what the first run of a version costs, in
         runs: it is built or installed for that.
         """
-        if self._faults.get(self.last, 0) < self.sightings:
+        if self.begins:
             return self.last if self.can_answer(self.last) else None
         if not sum(self.runs(0)) and self.can_answer(0):
             return 0

@@ -59,21 +59,22 @@ def outcomes_of(
     cells: Sequence[CaseCell],
     engine: CellEngine,
     *,
-    done: Callable[[CaseOutcome], None] = lambda outcome: None,
+    done: Callable[[int, CaseOutcome], None] = lambda index, outcome: None,
     hear: Hear = nobody,
     found: dict[int, CaseOutcome] | None = None,
 ) -> list[CaseOutcome]:
-    """Run the cells. Outcomes in their order; `done` and `hear` are told of each as it comes, and `found` has those
-    that are there, by their cells' indices, where a SickDevice ends it."""
+    """Run the cells, but for those whose outcome `found` has, by their indices. Outcomes in the order of the cells;
+    `done` and `hear` are told of each as it comes, and `found` gets it."""
     # Cases with an environment wait for a worker of their own: the others need not, and come after them.
-    order = sorted(range(len(cells)), key=lambda index: not cells[index].case.environment)
-    order.sort(key=lambda index: [cell.place for cell in cells].index(cells[index].place))
     found = {} if found is None else found
+    left = [index for index in range(len(cells)) if index not in found]
+    order = sorted(left, key=lambda index: not cells[index].case.environment)
+    order.sort(key=lambda index: [cell.place for cell in cells].index(cells[index].place))
     for at, row in engine.run([cells[index] for index in order]):
         outcome = CaseOutcome.of(cells[order[at]].case, row)
         found[order[at]] = outcome
         hear(Replayed(outcome.case.name, str(outcome), outcome.why, round(outcome.seconds, 1)))
-        done(outcome)
+        done(order[at], outcome)
     return [found[index] for index in range(len(cells))]
 
 

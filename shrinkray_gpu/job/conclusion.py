@@ -83,6 +83,8 @@ def conclude(
     comparison = looked.result() if looked else None
     if checks and (comparison is None or final.text != ready.shown(best)):
         comparison = checks.compared(final.text)
+    if comparison is not None:
+        comparison = comparison.in_words_of(final.error)
     healthy = Health()
     if checks and comparison and final.stands:
         say("looking for a healthy twin, one edit away ...")

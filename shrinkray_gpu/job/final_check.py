@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
+from collections import Counter
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
@@ -17,6 +18,7 @@ from shrinkray_gpu.job.asked import CACHE
 from shrinkray_gpu.judging.cold_tier import PATIENT, full_verdict
 from shrinkray_gpu.lift.data_files import final_files
 from shrinkray_gpu.options import Options, jobs_of
+from shrinkray_gpu.oracle.driver_error import sticky_code
 from shrinkray_gpu.oracle.statistics import Rate, upper
 from shrinkray_gpu.oracle.verdict import Answer, Verdict
 from shrinkray_gpu.passes.layout.layout import layout
@@ -55,6 +57,8 @@ class FinalCheck:
     """What a run that does not show it does; empty where nobody knows."""
     other_error: str = ""
     """An error in which some of its runs end instead, as the same access may by chance."""
+    error: int = 0
+    """The driver's code in which most of those runs ended that nothing watched; 0 where none tells one."""
     unfenced: str = ""
     """The file that it writes, as the original does, so that it ran without a fence; empty where it ran in one."""
 
@@ -70,6 +74,7 @@ def final_check(text: str, output: Path, plan: calibration.Plan, options: Option
         unknown=seen.unknown,
         instead=seen.instead,
         other_error=seen.other_error,
+        error=seen.error,
         unfenced=str(seen.written[0]) if seen.written else "",
     )
 
@@ -131,6 +136,7 @@ class CleanRuns:
     """Runs that were killed, or too slow, once more as well: load beside them does that."""
     instead: str = ""
     other_error: str = ""
+    error: int = 0
     written: tuple[Path, ...] = ()
     """Files that the fence refused and the original wrote: those runs were made once more without it."""
 
@@ -207,7 +213,10 @@ def clean_runs(text: str, output: Path, plan: calibration.Plan, options: Options
                 verdicts[at], other_error = loose, verdict.why
     instead = next((verdict.why for verdict in verdicts if not verdict.faults), "")
     unknown = sum(not verdict.is_known for verdict in verdicts)
-    return CleanRuns(sum(verdict.faults for verdict in verdicts), unknown, instead, other_error, tuple(written))
+    codes = Counter(sticky_code(seen[at])[0] for at, verdict in enumerate(verdicts) if verdict.faults and at in seen)
+    error = max(codes, key=lambda code: (codes[code], code), default=0)
+    faulted = sum(verdict.faults for verdict in verdicts)
+    return CleanRuns(faulted, unknown, instead, other_error, error, tuple(written))
 
 
 def builders(text: str, options: Options, setup: Setup) -> dict[str, str]:

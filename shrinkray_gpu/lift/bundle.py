@@ -38,9 +38,12 @@ class Bundle:
     """Why a module of ours is still imported, one line each: the file needs it beside it."""
 
 
-def bundle(entry: Path, text: str, *, roots: Sequence[Path], cwd: Path | None = None) -> Bundle:
+def bundle(
+    entry: Path, text: str, *, roots: Sequence[Path], cwd: Path | None = None, relative: bool = False
+) -> Bundle:
     """Merge the modules below `roots` (where Python would look, in that order) into `text`, the script at `entry`.
-    `cwd` is what relative paths of data files start from, if that is none of the roots."""
+    `cwd` is what relative paths of data files start from, if that is none of the roots. `relative`: what modules below
+    it know of their own files starts from there, too, so that no path of this machine stands in the result."""
     program = Program.from_text(text)
     try:
         finder = Finder(search_roots(Unit(MAIN, entry.resolve(), entry.name, False, program), roots))
@@ -56,7 +59,7 @@ def bundle(entry: Path, text: str, *, roots: Sequence[Path], cwd: Path | None = 
             alone = data_files([main], folders)
             return Bundle(program.text, data=alone, obstacles=_told(obstacles, ()))
         try:
-            result, modules = _one_file(reader, main, merged)
+            result, modules = _one_file(reader, main, merged, cwd if relative else None)
             ast.parse(result)
             compile(result, str(entry), "exec", dont_inherit=True)
         except Unmergeable as trouble:
@@ -83,11 +86,13 @@ def modules(entry: Path, text: str, *, roots: Sequence[Path]) -> dict[str, Path]
     return {finder.display_path(path): path for path in paths if path != entry.resolve()}
 
 
-def _one_file(reader: Reader, main: Unit, merged: Mapping[str, Unit]) -> tuple[str, list[Unit]]:
+def _one_file(
+    reader: Reader, main: Unit, merged: Mapping[str, Unit], base: Path | None
+) -> tuple[str, list[Unit]]:
     walk = Walk(main, dict(merged), reader.modules_of)
     order = walk.run()
     units = sorted(walk.seen, key=lambda unit: walk.seen[unit])
-    meanings = Meanings(reader, {unit.name: unit for unit in units})
+    meanings = Meanings(reader, {unit.name: unit for unit in units}, base)
     names = name_table(meanings, [main, *(unit for unit in units if unit is not main)])
     return BundleWriter(meanings, order, names, units).write(main), [unit for unit in units if unit is not main]
 

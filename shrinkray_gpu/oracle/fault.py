@@ -100,6 +100,8 @@ class Fault:
     """The last kernel launched, where several were and nobody knows which it was. Told, not compared."""
     predicted: bool = field(default=False, compare=False)
     """Whether no device ran it: a static rule says so of the compiled code. Told, not compared."""
+    other: int = field(default=0, compare=False)
+    """The code in which the same access ends in other runs. Told, not compared."""
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Fault:
@@ -125,6 +127,12 @@ class Fault:
         if not speech.has_failed(run):
             return None
         return _compiling(run) or _raised(run, last) or _ended(run)
+
+    def in_words_of(self, code: int) -> Fault:
+        """With this error in the place of its own, where one access may end in either; its own is told as well."""
+        if {self.code, code} != OUTSIDE:
+            return self
+        return replace(self, code=code, klass=error_table.by_code(code).text, other=self.code)
 
     def difference(self, other: Fault) -> str:
         """In what the other fault differs from this one, in words; empty if in nothing that is known of both."""
@@ -155,7 +163,8 @@ class Fault:
 
     def __str__(self) -> str:
         number = error_table.by_code(self.code).number
-        code = f" ({number})" if self.code and str(self.code) not in self.klass else ""
+        other = f"; {self.other} in other runs" if self.other else ""
+        code = f" ({number}{other})" if self.code and str(self.code) not in self.klass else ""
         named = "the kernel" if self.kernel == "kernel" else f"kernel {self.kernel}"
         kernel = f" in {named}" if self.kernel else f", last launch {self.near}" if self.near else ""
         at = f" at {self.instruction}" if self.instruction else ""

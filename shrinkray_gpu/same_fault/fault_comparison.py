@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from shrinkray_gpu.oracle.fault import Fault
 from shrinkray_gpu.same_fault.controls import ControlOutcome, ControlResult
@@ -31,6 +31,11 @@ class FaultComparison:
 
     compilers: bool = False
     """Whether the question is what two compilers make of a kernel, which has figures and is no Fault."""
+
+    def in_words_of(self, code: int) -> FaultComparison:
+        """With the error in which clean runs of the repro end, where instruments met the other of its kind."""
+        original, repro = (each and each.in_words_of(code) for each in (self.original, self.repro))
+        return replace(self, original=original, repro=repro)
 
     def summary(self, *, slips: int = 0, drifts: int = 0) -> str:
         """Why this is the same fault, and what is not known of it. `slips` and `drifts` were met and undone."""

@@ -68,15 +68,15 @@ def _parts(
             yield statement, computed
 
 
-def with_kernels(tree: ast.Module, found: Slice, kernel: str) -> Slice:
-    """The slice of a kernel's arguments, and all of the kernels that it launches, with what they call: it hangs on what
-    these write. Of an open one, all launches are a part."""
+def with_kernels(tree: ast.Module, found: Slice, kernel: str, *, every: bool = False) -> Slice:
+    """The slice of a kernel's arguments, and all of the kernels that it launches, or all there are, with what they
+    call: it hangs on what these write. Of an open one, all launches are a part."""
     kernels = {each.name: each for each in ast.walk(tree) if is_kernel(each)}
     launched = kernels if found.is_open else [kernel] if found.feeds_itself else []
     launches = {each: None for name in launched for each in _launching(tree, name)}
     found = found._replace(statements=[*found.statements, *launches])
     reached: dict[str, ast.FunctionDef] = {}
-    todo = [name for each in found.statements for name in names(each) if name in kernels]
+    todo = [*kernels] if every else [name for each in found.statements for name in names(each) if name in kernels]
     while todo:
         name = todo.pop()
         if name not in reached:

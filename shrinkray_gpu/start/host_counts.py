@@ -34,18 +34,29 @@ class _Count(NamedTuple):
     kernel: str = ""
 
 
-def with_counts_kept(text: str, passes: Callable[[str], bool]) -> str:
+def with_counts_kept(text: str, passing: Callable[[Sequence[str]], Sequence[bool]]) -> str:
     """The program's text, with marks at what the counts hang on with another number of which it passes; empty where
-    there are none."""
+    there are none. `passing`: which of several texts pass. A run takes seconds, so they are asked of together."""
     tree = ast.parse(text)
     loops, grids = list(_loops(tree)), list(_grids(tree))
 
-    def decides(counts: Sequence[_Count], others: tuple[tuple[str, str], ...]) -> bool:
-        places = list(dict.fromkeys(place for count in counts for place in count.places))
-        return bool(places) and any(passes(_around(text, places, *other)) for other in others)
+    def deciding(groups: Sequence[Sequence[_Count]]) -> list[_Count]:
+        """All counts of those groups with other numbers of which it passes."""
+        asked = [
+            (group, _around(text, places, *other))
+            for group in groups
+            if (places := list(dict.fromkeys(place for count in group for place in count.places)))
+            for other in (_LOOP if group[0].loop is not None else _GRID)
+        ]
+        said = passing([other for _, other in asked])
+        passed = [group for (group, _), passes in zip(asked, said) if passes]
+        return [each for group in groups if group in passed for each in group]
 
-    found = [each for each in loops[:MOST] if decides([each], _LOOP)] + loops[MOST:]
-    found += [each for each in grids if decides([each], _GRID)] if decides(grids, _GRID) else []
+    found = deciding([*([each] for each in loops[:MOST]), *([grids] if grids else [])])
+    among = [each for each in found if each.loop is None]
+    if len(among) > 1:
+        found = [each for each in found if each.loop is not None] + deciding([[each] for each in among])
+    found += loops[MOST:]
     slices = [_slice(tree, each) for each in found]
     statements = [node for each in slices for node in each.statements]
     heads = [node for each in slices for node in each.heads]

@@ -28,7 +28,7 @@ def in_one_file(start: Start, oracle: Oracle, runs: Runs, say: Say) -> Start:
             return start
         text, roots = plain.text, list(plain.roots)
     try:
-        one = bundle(path, text, roots=roots, cwd=given.script.cwd)
+        one = bundle(path, text, roots=roots, cwd=given.script.cwd, relative=True)
     except Exception as error:  # the program can be reduced all the same
         say(f"its modules could not be merged into one file: {type(error).__name__}: {error}")
         return start
@@ -41,6 +41,9 @@ def in_one_file(start: Start, oracle: Oracle, runs: Runs, say: Say) -> Start:
         return full_verdict(oracle, one.text, path.name, lambda _: run).faults
 
     seen = runs.until(shows, one.text, runs.enough)
+    if not shows(seen[-1]) and (whole := bundle(path, text, roots=roots, cwd=given.script.cwd)).text != one.text:
+        one = whole  # it leaves the folder, or looks for what lies above it
+        seen = runs.until(shows, one.text, runs.enough)
     if not shows(seen[-1]) and (opened := _opened(given, shows, one.text, runs, say)):
         seen = opened
     if not shows(seen[-1]):

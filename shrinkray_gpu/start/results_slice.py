@@ -12,12 +12,13 @@ from shrinkray_gpu.runner.run import Run
 from shrinkray_gpu.start.argument_slice import function, marked, slice_of, with_kernels
 from shrinkray_gpu.start.behind_fault import behind_fault, own_lines, way_to
 from shrinkray_gpu.start.host_code import HostCode, is_kernel, names, parameters
-from shrinkray_gpu.start.slicing import HEADS, Slice, Slicer, everything
+from shrinkray_gpu.start.slicing import HEADS, MAY_RUN, Slice, Slicer, everything
 
 
-def with_results_kept(text: str, run: Run) -> str:
+def with_results_kept(text: str, run: Run, *, whole: bool = False) -> str:
     """The program's text, with marks at what the statement hangs on that fails in this run; empty where nobody knows
-    which that is, or it hangs on no kernel of the text's."""
+    which that is, or it hangs on no kernel of the text's. `whole`: on all of the program, since it hangs on a kernel by
+    a way that nobody sees."""
     tree = ast.parse(text)
     line = next(reversed([*own_lines(run)]), None)
     failing = way_to(tree, line)[-1] if line is not None else None
@@ -25,9 +26,12 @@ def with_results_kept(text: str, run: Run) -> str:
     if not isinstance(failing, ast.stmt) or failing not in code.scope:
         return ""
     values = [each for each in ast.iter_child_nodes(failing) if isinstance(each, ast.expr)]
+    # What fails may be an argument of something that does nothing with it, as a constructor.
+    parts = [part for each in values for part in ast.walk(each) if isinstance(part, MAY_RUN)]
+    values += [part for part in parts if isinstance(part, ast.expr)]
     found = Slicer(code).behind([failing], values)
-    found = with_kernels(tree, everything(code) if found.is_open else found, "")
-    if not _kernels_of(tree, found):
+    found = with_kernels(tree, everything(code, launches=whole) if found.is_open or whole else found, "", every=whole)
+    if not (_kernels_of(tree, found) or whole and code.kernels):
         return ""
     if isinstance(failing, HEADS):
         found = found._replace(heads=[*found.heads, failing])

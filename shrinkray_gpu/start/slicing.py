@@ -28,7 +28,7 @@ from shrinkray_gpu.start.host_code import (
 _Head: TypeAlias = ast.If | ast.For | ast.While
 _SIMPLE = (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Expr, ast.Return, ast.Delete)
 _LISTS = (ast.Tuple, ast.List)
-_MAY_RUN = (ast.Call, ast.Subscript, ast.BinOp, ast.UnaryOp, ast.BoolOp, ast.Compare, ast.IfExp, ast.comprehension)
+MAY_RUN = (ast.Call, ast.Subscript, ast.BinOp, ast.UnaryOp, ast.BoolOp, ast.Compare, ast.IfExp, ast.comprehension)
 """Expressions that may run a method of the program's without its name."""
 _LEAVES = (ast.Return, ast.Break, ast.Continue)
 HEADS = (ast.If, ast.For, ast.While)
@@ -229,7 +229,7 @@ class Slicer:
 
     def _use(self, node: ast.AST, scope: Scope) -> None:
         """The value of an expression is needed."""
-        if isinstance(node, _MAY_RUN):
+        if isinstance(node, MAY_RUN):
             self._need_special()
         if isinstance(node, ast.Call):
             self._use(node.func, scope)
@@ -310,9 +310,11 @@ def is_told(function: ast.FunctionDef, name: str) -> bool:
     return name in (*with_default(function), *constants)
 
 
-def everything(code: HostCode) -> Slice:
-    """All of the host's code but launches, prints and docstrings: where nobody knows what hangs on what."""
-    statements: list[ast.stmt] = [each for each in code.scope if isinstance(each, _SIMPLE) and not _is_free(each)]
+def everything(code: HostCode, *, launches: bool = False) -> Slice:
+    """All of the host's code but prints, docstrings and, unless asked for, launches: where nobody knows what hangs on
+    what."""
+    simple = (each for each in code.scope if isinstance(each, _SIMPLE))
+    statements: list[ast.stmt] = [each for each in simple if not _is_free(each, launches=launches)]
     heads = [each for each in code.scope if isinstance(each, HEADS) and not _is_main(each)]
     functions = [each for each in code.scope if isinstance(each, ast.FunctionDef) and _says_more(each)]
     return Slice(statements, heads, {}, functions, True, True)
@@ -322,10 +324,11 @@ def _says_more(function: ast.FunctionDef) -> bool:
     return bool(function.decorator_list or with_default(function))
 
 
-def _is_free(statement: ast.stmt) -> bool:
+def _is_free(statement: ast.stmt, *, launches: bool) -> bool:
     value = statement.value if isinstance(statement, ast.Expr) else None
     called = value.func if isinstance(value, ast.Call) else None
-    return isinstance(value, ast.Constant) or isinstance(called, ast.Subscript) or _is_print(called)
+    is_launch = isinstance(called, ast.Subscript) and not launches
+    return isinstance(value, ast.Constant) or is_launch or _is_print(called)
 
 
 def _is_print(called: ast.expr | None) -> bool:

@@ -6,6 +6,7 @@ What it hangs on is marked `# shrink: keep`, and stays.
 from __future__ import annotations
 
 import ast
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 from shrinkray_gpu.lift.other_sizes import with_other_sizes
@@ -85,13 +86,16 @@ class WholeProgram:
         fault = Fault.of(run)
         if fault is None or fault.phase != "python" or not isinstance(oracle, SameFaultOracle) or oracle.comparison:
             return None
-        if not with_results_kept(start.program.text, run):
+        unseen = not with_results_kept(start.program.text, run)
+        # The sides of a check of the program's own are held by themselves.
+        checked = run.failure is None or bool(weakness(run.failure))
+        if unseen and (checked or not with_results_kept(start.program.text, run, whole=True)):
             return None
         told = "not lifted: what fails hangs on what its kernels compute"
         whole = in_one_file(replace(start, told=told), oracle, self.runs, self.say)
         text, pool = whole.program.text, self.given.cold()
         shown = run if text == start.program.text else pool.cold(text)
-        marked = with_results_kept(text, shown) if oracle.judge(shown).faults else ""
+        marked = with_results_kept(text, shown, whole=unseen) if oracle.judge(shown).faults else ""
         zeroed = pool.cold(text, way=parse_setting(RESULTS)) if marked else None
         if zeroed is None or zeroed.trouble or zeroed.timed_out or not zeroed.turned.get(RESULTS):
             return None
@@ -109,7 +113,10 @@ class WholeProgram:
         told = "how often the host does something is or may be why its check fails, and what computes that stays"
         whole = in_one_file(replace(start, told=told), oracle, self.runs, self.say)
         pool = self.given.cold()
-        marked = with_counts_kept(whole.program.text, lambda text: ends_well(pool.cold(text)))
+        with ThreadPoolExecutor(self.given.limits.jobs, thread_name_prefix="counts") as threads:
+            marked = with_counts_kept(
+                whole.program.text, lambda texts: [*map(ends_well, threads.map(pool.cold, texts))]
+            )
         if not marked or not self.runs.shows(oracle, pool.cold(marked)):
             return None
         return replace(whole, program=whole.program.with_text(marked), lifted=True)

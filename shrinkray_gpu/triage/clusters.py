@@ -73,12 +73,17 @@ class FailureMember:
     @property
     def fault(self) -> Fault | None:
         """The fault as it was seen here, or else as the report has it."""
-        seen = self.rerun.fault if self.rerun is not None and self.is_seen else None
-        return seen or self.reports[0].fault
+        seen, told = self.rerun.fault if self.rerun is not None and self.is_seen else None, self.reports[0].fault
+        if seen is not None and told is not None:  # where one access ended in another error then, both are told
+            return seen.in_words_of(told.code).in_words_of(seen.code)
+        return seen or told
 
     @property
     def message(self) -> str:
-        return speech.clip(self.reports[0].message, 160)
+        """What it says by itself, where it was seen here: a report may have the words of a fault before it, which ended
+        the context of the GPU."""
+        own = self.rerun.message if self.rerun is not None and self.is_seen else ""
+        return speech.clip(own or self.reports[0].message, 160)
 
     @property
     def origin(self) -> FaultOrigin:

@@ -5,11 +5,14 @@ from __future__ import annotations
 import resource
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
 
 from shrinkray_gpu.attachment import attachment
+from shrinkray_gpu.evidence.evidence import Evidence
+from shrinkray_gpu.oracle.fault import Fault
 
 EARLIER = {"ISSUE.md": b"earlier", "report.html": b"page", "artifacts/a.ttir": b"module", "artifacts/gone.ptx": b".reg"}
 NEW = {"artifacts/a.ttir": b"module {}", "artifacts/b.sass": b"LDG", "ISSUE.md": b"new", "report.html": b"x" * 100_000}
@@ -50,6 +53,16 @@ def test_where_there_is_no_room_the_earlier_one_is_as_it_was(folder: Path) -> No
     with no_file_larger_than(50_000), pytest.raises(OSError, match="File too large"):
         attachment.replace(folder, NEW)
     assert contents(folder) == before
+
+
+def test_the_instruments_speak_of_the_error_in_which_clean_runs_ended() -> None:
+    """A program that is watched may end in the other error of an access far outside."""
+    fault = Fault("device", "operation not supported on global/shared address space", "fill", 717)
+    seen = Evidence("repro.py", fault, "it died")
+    told = {"fingerprint": {"repro": asdict(fault.in_words_of(700))}}
+    assert attachment.in_words_of_clean_runs(seen, told).fault == fault.in_words_of(700)
+    assert attachment.in_words_of_clean_runs(seen, {"fingerprint": {"repro": asdict(fault)}}) == seen
+    assert attachment.in_words_of_clean_runs(seen, {"fingerprint": {}}) == seen
 
 
 def test_a_place_that_cannot_take_it_is_told_before_the_work(folder: Path, tmp_path: Path) -> None:

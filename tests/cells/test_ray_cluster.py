@@ -20,7 +20,7 @@ from shrinkray_gpu.cells.ray_cluster import RayCluster
 from shrinkray_gpu.cells.this_machine import ThisMachine
 from shrinkray_gpu.errors import SickDevice, UsageError
 from tests.cells.toys import ToyCell
-from tests.corpus.making import write
+from tests.corpus.making import LOOKUP, write
 from tests.e2e.command import shrink, shrinking
 
 pytest.importorskip("ray", reason="needs Ray: pip install ray")
@@ -148,11 +148,14 @@ def test_what_nobody_has_waits_and_is_told(engine: RayCluster, told: list[str]) 
 
 
 def test_a_replay_through_ray_and_ctrl_c(cluster: Any, tmp_path: Path) -> None:
-    """Two cases end, in lanes of a node, and two would sleep longer than the test has patience."""
+    """Two cases end, in lanes of a node, and two would sleep longer than the test has patience. In the second call
+    these do not."""
     write(tmp_path / "corpus", "early")
     write(tmp_path / "corpus", "fine", "print('fine')\n", expect={">=3": "fixed"})
+    awake = tmp_path / "awake"
     for name in ("sleeps", "waits"):
-        write(tmp_path / "corpus", name, "import time\ntime.sleep(1000)\n", timeout=1000)
+        sleeps = f"import os, time\nos.path.exists({str(awake)!r}) or time.sleep(1000)\n{LOOKUP}"
+        write(tmp_path / "corpus", name, sleeps, timeout=1000)
     temporary = Path(tempfile.gettempdir())
     before = {*temporary.glob("shrink-worker-*")}
     words = ("replay", "--arch", "sm_90", "--ray", cluster.address)
@@ -163,11 +166,16 @@ def test_a_replay_through_ray_and_ctrl_c(cluster: Any, tmp_path: Path) -> None:
         rest = process.communicate(timeout=100)[1]
     assert re.match(r"on \d nodes of the Ray cluster", lines[0]), lines
     assert sorted(line.partition(":")[0].strip() for line in lines[1:]) == ["early", "fine"]
-    assert process.returncode == 130 and "shrink: interrupted; nothing was written" in rest
+    assert process.returncode == 130 and "shrink: interrupted; 2 of 4 outcomes are kept in " in rest
     assert "Traceback" not in rest, rest
     with closing(RayCluster(cluster.address, say=print)) as engine:
         assert len(list(engine.run([ToyCell("a"), ToyCell("b", by_itself=True)]))) == 2  # the cores are free again
     _until(lambda: not {*temporary.glob("shrink-worker-*")} - before)
+    awake.touch()
+    said = shrink(*words, cwd=tmp_path)
+    assert said.code == 0 and "going on with 2 of 4 outcomes of " in said.err, said.err
+    assert not {"early", "fine"} & {line.partition(":")[0].strip() for line in said.err.splitlines()}
+    assert "3 still faults, 1 fixed" in said.out and not (tmp_path / "corpus.replay").exists()
 
 
 def test_no_cluster_there() -> None:

@@ -220,8 +220,9 @@ def test_the_version_before_the_one_named_is_run_until_luck_is_unlikely() -> Non
 
 def test_a_good_end_is_asked_until_it_is_believed() -> None:
     search = FirstBad(1)
-    for answer in (Answer.FAULTS, Answer.PASSES, Answer.FAULTS, Answer.PASSES, Answer.FAULTS):
-        search.add(1, answer)
+    for sign in "F.F.FF":
+        assert search.begins and search.choice() == 1
+        search.add(1, SIGNS[sign])
     search.add(0, Answer.PASSES)
     asked = 0
     while search.found() is None:

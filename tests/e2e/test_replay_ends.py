@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 from pathlib import Path
 
-from tests.corpus.making import write
+from tests.corpus.making import LOOKUP, write
 from tests.e2e.command import shrink, shrinking
 
 SLEEPS = "import time\ntime.sleep(1000)\n"
@@ -20,19 +20,27 @@ def test_chosen_cases_that_are_as_expected(tmp_path: Path) -> None:
     assert "1 still faults, 1 fixed\nall is as expected\n" in said.out and "sleeps" not in said.out + said.err
 
 
-def test_ctrl_c_waits_for_no_case_and_leaves_nothing(tmp_path: Path) -> None:
-    """Six cases sleep longer than the test has patience, three of them not begun."""
+def test_ctrl_c_waits_for_no_case_and_the_same_command_goes_on(tmp_path: Path) -> None:
+    """Six cases sleep longer than the test has patience, three of them not begun; in the second call they do not."""
+    awake = tmp_path / "awake"
+    sleeps = f"import os, time\nos.path.exists({str(awake)!r}) or time.sleep(1000)\n{LOOKUP}"
     write(tmp_path / "corpus", "early")
     for number in range(6):
-        write(tmp_path / "corpus", f"sleeps{number}", SLEEPS, timeout=1000)
-    with shrinking("replay", "--arch", "sm_90", "--jobs", "3", cwd=tmp_path) as process:
+        write(tmp_path / "corpus", f"sleeps{number}", sleeps, timeout=1000)
+    words = ("replay", "--arch", "sm_90", "--jobs", "3")
+    with shrinking(*words, cwd=tmp_path) as process:
         assert process.stderr is not None
         assert any("early: still faults" in line for line in process.stderr)
         process.send_signal(signal.SIGINT)
         rest = process.communicate(timeout=100)[1]
-    assert process.returncode == 130 and "shrink: interrupted; nothing was written" in rest
+    assert process.returncode == 130 and "shrink: interrupted; 1 of 7 outcomes are kept in " in rest
     assert "Traceback" not in rest, rest
-    assert [path.name for path in tmp_path.iterdir()] == ["corpus"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["corpus", "corpus.replay"]
+    awake.touch()
+    said = shrink(*words, cwd=tmp_path)
+    assert said.code == 0 and "going on with 1 of 7 outcomes of " in said.err, said.err
+    assert "early: still faults" not in said.err and said.err.count("sleeps") == 6
+    assert "7 still faults" in said.out and not (tmp_path / "corpus.replay").exists()
 
 
 def test_a_case_that_is_stopped_at_its_time_limit(tmp_path: Path) -> None:

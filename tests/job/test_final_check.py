@@ -132,15 +132,17 @@ raise RuntimeError("CUDA error: " + ending)
 
 
 @pytest.mark.parametrize(
-    ("ending", "verified"),
-    [("operation not supported on global/shared address space", 3), ("misaligned address", 1)],
+    ("ending", "verified", "error"),
+    [("operation not supported on global/shared address space", 3, 717), ("misaligned address", 1, 700)],
 )
-def test_one_access_may_end_in_either_of_two_errors_but_not_in_any(tmp_path: Path, ending: str, verified: int) -> None:
-    """As on an H200: of three clean runs one ended in 700, and two in 717."""
+def test_one_access_may_end_in_either_of_two_errors_but_not_in_any(
+    tmp_path: Path, ending: str, verified: int, error: int
+) -> None:
+    """As on an H200: of three clean runs one ended in 700, and two in 717. The error told is that of most of them."""
     asked = "an illegal memory access was encountered"
     text = OUTSIDE.format(turn=str(tmp_path / "work" / "scratch" / "turn"), ending=ending)
     runs = looked(tmp_path, text, timeout=60, instead=asked, runs=3)
-    assert runs.verified == verified
+    assert (runs.verified, runs.error) == (verified, error)
     assert (ending in runs.other_error) == (verified == 3)
     assert (ending in runs.instead) == (verified == 1)
 

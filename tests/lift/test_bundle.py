@@ -319,6 +319,29 @@ def test_a_module_knows_its_name_and_file(same: Same, tmp_path: Path) -> None:
     assert result.data == (tmp_path / "project" / "pkg" / "sub" / "numbers.txt",)
 
 
+def test_a_file_below_the_working_folder_is_named_from_there(tmp_path: Path) -> None:
+    """The same text wherever the project lies, as on another host. What lies elsewhere keeps its whole path."""
+    texts = set()
+    for name in ("here", "on_another_host"):
+        project, beside = tmp_path / name, tmp_path / "beside"
+        for path, text in {
+            project / "main.py": "from pkg import coin\nimport far\nprint(coin.seen(), far.HERE)\n",
+            project / "pkg" / "coin.py": "from pathlib import Path\ndef seen():\n"
+            "    return Path(__file__).with_name('in.txt').read_text()\n",
+            project / "pkg" / "in.txt": "1 2 3\n",
+            beside / "far.py": "HERE = __file__\n",
+        }.items():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text)
+        script = project / "main.py"
+        one = bundle(script, script.read_text(), roots=[project, beside], cwd=project, relative=True)
+        assert not one.obstacles and str(beside / "far.py") in one.text
+        script.write_text(one.text)
+        assert output(script, project) == f"1 2 3\n {beside / 'far.py'}\n"
+        texts.add(one.text)
+    assert len(texts) == 1 and str(tmp_path / "here") not in texts.pop()
+
+
 @pytest.mark.parametrize(
     "path",
     [

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import pytest
@@ -101,6 +101,15 @@ def test_one_access_far_outside_is_reported_in_two_ways() -> None:
     assert bound("illegal memory access", cold).judge(told).faults, (
         "the original itself ends so where its user starts it"
     )
+
+
+def test_the_words_of_clean_runs_win_and_the_other_error_is_told_beside_them() -> None:
+    far = Fault("device", "operation not supported on global/shared address space", "fill", 717, instruction="STG")
+    told = far.in_words_of(700)
+    shown = "an illegal memory access was encountered (CUDA error 700; 717 in other runs) in kernel fill at STG"
+    assert str(told) == f"device fault: {shown}" and not told.difference(far)
+    assert Fault.from_json(asdict(told)) == told
+    assert far.in_words_of(716) == far.in_words_of(717) == far.in_words_of(0) == far and "other" not in str(far)
 
 
 def test_a_read_too_far_is_the_same_with_and_without_a_pipeline() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from shrinkray_gpu.oracle.fault import Fault, Reference
+from shrinkray_gpu.same_fault.fault_comparison import FaultComparison
 from shrinkray_gpu.same_fault.fingerprints import Fingerprints
 
 MISALIGNED = Fault("device", "misaligned address", code=716)
@@ -22,3 +23,9 @@ def test_a_run_that_was_stopped_under_an_instrument_is_no_other_fault() -> None:
     assert seen(MISALIGNED, STOPPED) == (None, None)
     assert seen(STOPPED, STOPPED) == (STOPPED, STOPPED)
     assert seen(MISALIGNED, MISALIGNED) == (MISALIGNED, MISALIGNED)
+
+
+def test_a_comparison_speaks_of_the_error_in_which_clean_runs_ended() -> None:
+    far = Fault("device", "operation not supported on global/shared address space", code=717)
+    found = FaultComparison(far, None, "", (), ()).in_words_of(700)
+    assert found.original == far.in_words_of(700) != far and found.repro is None

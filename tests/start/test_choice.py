@@ -92,6 +92,16 @@ def test_what_the_host_makes_is_kept_after_a_resumption_as_well(tmp_path: Path) 
     assert (again.program.text, again.oracle) == (first.program.text, first.oracle)
 
 
+@pytest.mark.parametrize("whole", [False, True])
+def test_one_file_has_no_path_of_this_machine_unless_the_fault_needs_it(tmp_path: Path, whole: bool) -> None:
+    needs = "Path(__file__).is_absolute()" if whole else "Path(__file__).suffix == '.py'"
+    body = f"from pathlib import Path\n\n\ndef find(key):\n    if {needs}:\n        [][key]\n"
+    (tmp_path / "helper.py").write_text(body)
+    start = begun(given(tmp_path, HELPED, "exception:IndexError"), [])
+    assert start.merged and "helper.py" in start.program.text
+    assert (str(tmp_path) in start.program.text) is whole
+
+
 def test_one_file_that_does_not_show_the_fault_is_not_taken(tmp_path: Path) -> None:
     body = "import sys\n\n\ndef find(key):\n    if 'helper' in sys.modules:\n        [][key]\n"
     (tmp_path / "helper.py").write_text(body)

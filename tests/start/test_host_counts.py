@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Sequence
 
 from shrinkray_gpu.start.argument_slice import HEAD, MARK, PARTS
 from shrinkray_gpu.start.host_counts import MOST, with_counts_kept
@@ -37,25 +38,37 @@ def marks(text: str) -> list[str]:
 
 
 def test_the_end_of_a_loop_that_decides_stays_with_what_computes_it() -> None:
-    asked: list[str] = []
+    asked: list[list[ast.Module]] = []
 
-    def passes(text: str) -> bool:
-        ast.parse(text)
-        asked.append(text)
-        return "range(0, (rounds) + 1)" in text
+    def passing(texts: Sequence[str]) -> list[bool]:
+        asked.append([*map(ast.parse, texts)])
+        return ["range(0, (rounds) + 1)" in text for text in texts]
 
-    found = marks(with_counts_kept(PROGRAM, passes))
+    found = marks(with_counts_kept(PROGRAM, passing))
     assert found == ["return n.bit_length() - 1" + MARK, "for step in range(0, rounds):" + HEAD], found
-    assert len(asked) == 1 + 2 + 2, "the loop that decides, the other one and all grids, each with two numbers at most"
+    assert [len(texts) for texts in asked] == [6], "each loop and all grids, each with two numbers, at a time"
 
 
 def test_a_grid_that_decides_stays() -> None:
-    found = marks(with_counts_kept(PROGRAM, lambda text: "size + 1 for size in" in text))
+    found = marks(with_counts_kept(PROGRAM, lambda texts: ["size + 1 for size in" in text for text in texts]))
     assert len(found) == 1 and PARTS + "(x.numel() // 16,)" in found[0], found
 
 
+def test_of_several_grids_only_those_that_decide_stay() -> None:
+    two = PROGRAM.replace("    for again in", "    scale[(size // 8,)](out, size)\n    for again in", 1).replace(
+        "def rounds_of", "@triton.jit\ndef scale(x, n):\n    pass\n\ndef rounds_of", 1
+    )
+    more = "for size in (grid(meta) if callable(grid) else grid)))(({}))"
+
+    def passing(texts: Sequence[str]) -> list[bool]:
+        return [more.format("(size // 8,)") in text for text in texts]
+
+    found = marks(with_counts_kept(two, passing))
+    assert len(found) == 1 and "(size // 8,)" in found[0], found
+
+
 def test_where_no_count_decides_nothing_is_marked() -> None:
-    assert with_counts_kept(PROGRAM, lambda text: False) == ""
+    assert with_counts_kept(PROGRAM, lambda texts: [False] * len(texts)) == ""
 
 
 def test_a_launch_of_either_of_two_kernels_has_one_grid() -> None:
@@ -63,7 +76,7 @@ def test_a_launch_of_either_of_two_kernels_has_one_grid() -> None:
         "add", "sub"
     )
     asked: list[str] = []
-    with_counts_kept(text, lambda other: asked.append(other) is not None)
+    with_counts_kept(text, lambda texts: [asked.append(other) is not None for other in texts])
     grids = [ast.parse(other) and other for other in asked if "for size in" in other]
     assert len(grids) == 2 and all(other.count("lambda meta") == 1 for other in grids), grids
 
@@ -72,6 +85,11 @@ def test_of_many_loops_the_rest_stays_unasked() -> None:
     """Each costs two runs of the program."""
     loops = "".join(f"    for at{n} in range(len(x) - {n}):\n        print(at{n})\n" for n in range(MOST))
     asked: list[str] = []
-    found = marks(with_counts_kept(PROGRAM.replace("    return out\n", f"{loops}    return out\n"), asked.append))
+
+    def passing(texts: Sequence[str]) -> list[bool]:
+        asked.extend(texts)
+        return [False] * len(texts)
+
+    found = marks(with_counts_kept(PROGRAM.replace("    return out\n", f"{loops}    return out\n"), passing))
     assert len(asked) == 2 * MOST + 2
     assert found == [f"for at{n} in range(len(x) - {n}):{HEAD}" for n in (MOST - 2, MOST - 1)], found

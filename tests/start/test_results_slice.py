@@ -73,6 +73,16 @@ def test_the_statement_that_fails_its_launch_and_the_kernel_stay() -> None:
     assert "def pick(scores, out, BLOCK: tl.constexpr):  # shrink: keep-head" in found
 
 
+def test_what_fails_within_an_argument_that_nobody_takes_stays_with_all_it_hangs_on() -> None:
+    """A field that no one reads, of an object that is never made: its value was not looked at."""
+    found_class = "class Found:\n    def __init__(self, word):\n        self.word = word\n\n\ndef say("
+    text = IN_SAY.replace("def say(", found_class).replace(
+        "    word = WORDS[picked.item()]\n    return word\n", "    return Found(WORDS[picked.item()])\n"
+    )
+    found = with_results_kept(text, failing_in(text, "say(SCORES)", "    return Found(WORDS[picked.item()])"))
+    assert {"WORDS", "at", "tl.store", "pick[", "return", "SCORES"} <= set(kept(found))
+
+
 def test_a_statement_that_no_kernel_has_a_part_in_is_left_to_the_search() -> None:
     text = PROGRAM + "WORDS[2]\n"
     assert with_results_kept(text, failing_in(text, "WORDS[2]")) == ""

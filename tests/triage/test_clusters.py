@@ -43,6 +43,14 @@ def test_one_cause_under_three_messages_is_one_and_two_causes_under_one_message_
     assert len(found.clusters[0].messages) == 3
 
 
+def test_an_access_that_ended_in_another_error_where_the_test_ran_is_told_by_both() -> None:
+    said = "torch.AcceleratorError: CUDA error: operation not supported on global/shared address space"
+    found = sort([report("test_0", said)], {"test_a.py::test_0": replace(SEEN, message=said)})
+    assert str(found.clusters[0].fault) == str(ILLEGAL).replace("error 700", "error 700; 717 in other runs")
+    found = sort([report("test_0")], {"test_a.py::test_0": replace(SEEN, message=SAID)})
+    assert str(found.clusters[0].fault) == str(ILLEGAL)
+
+
 def test_another_statement_of_the_same_kernel_is_apart_and_told() -> None:
     reports = [report("test_0"), report("test_1")]
     other = replace(SEEN, origin=replace(GELU, statement="ops.py:9:4"))
@@ -179,3 +187,5 @@ def test_what_fails_after_a_context_has_ended_is_what_it_shows_by_itself() -> No
     by_name = {each.members[0].name.partition("::")[2]: each for each in found.clusters}
     assert len(by_name) == 3 and by_name["test_1"].origin == shown.origin and by_name["test_1"].cheapest is not None
     assert by_name["test_2"].cheapest is None and by_name["test_2"].members[0].is_other
+    said = {name: each.members[0].message for name, each in by_name.items()}
+    assert said == {"test_0": SAID, "test_1": "CompilationError: arange", "test_2": SAID}

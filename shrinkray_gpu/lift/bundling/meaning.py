@@ -7,8 +7,10 @@ same way `mod.f` is the global `f` of `mod`, and a module that is used otherwise
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from functools import cached_property
+from pathlib import Path
 
 import libcst as cst
 from libcst.metadata import ClassScope, GlobalScope
@@ -29,8 +31,9 @@ _WRITERS = frozenset({"setattr", "delattr", "patch", "object", "multiple", "seti
 class Meanings:
     """All of them, for the modules that are merged."""
 
-    def __init__(self, reader: Reader, merged: Mapping[str, Unit]) -> None:
-        self.reader, self.merged = reader, merged
+    def __init__(self, reader: Reader, merged: Mapping[str, Unit], base: Path | None = None) -> None:
+        """`base`: the folder from which modules below it name their own files."""
+        self.reader, self.merged, self.base = reader, merged, base
         self.units = list(merged.values())
         self.variables: dict[tuple[Unit, str], Variable] = {}
         self.libraries: dict[str, Variable] = {}
@@ -313,7 +316,7 @@ class Meanings:
             next_one = self._attribute(found, name)
             if next_one is None and inner is not None:
                 if name in ("__name__", "__file__", "__doc__"):
-                    self.literals.append((unit, above, _about(inner, name)))
+                    self.literals.append((unit, above, _about(inner, name, self.base)))
                     return True
                 if stored or name in self._stored:
                     next_one = self.variable(inner, name)
@@ -360,17 +363,20 @@ class Meanings:
             if node.value in _UNKNOWABLE:
                 raise Unmergeable(unit.name, f"it reads {node.value}")
             if node.value in ("__name__", "__file__", "__package__", "__doc__"):
-                self.literals.append((unit, node, _about(unit, node.value)))
+                self.literals.append((unit, node, _about(unit, node.value, self.base)))
 
 
-def _about(unit: Unit, name: str) -> str | None:
+def _about(unit: Unit, name: str, base: Path | None) -> str | None:
     """What a module knows of itself."""
     if name == "__name__":
         return unit.name
     if name == "__package__":
         return unit.name if unit.package else unit.name.rpartition(".")[0]
     if name == "__file__":
-        return str(unit.path) if unit.path is not None else None
+        if unit.path is None:
+            return None
+        near = base is not None and unit.path.is_relative_to(base.resolve())
+        return os.path.relpath(unit.path, base.resolve()) if base is not None and near else str(unit.path)
     return unit.docstring
 
 

@@ -208,7 +208,7 @@ def _word(said: ReleaseAnswer) -> str:
 def _standing(bisection: Bisection) -> str:
     """How far the search is, once both ends have answered."""
     search, history = bisection.search, bisection.history
-    if not search.runs(0)[1] or search.runs(search.last)[0] < search.sightings:
+    if search.begins or not search.runs(0)[1]:
         return ""
     best = search.suspects()[0]
     return f"; likeliest: {history.change_words(best)} ({best.probability:.2f})"

@@ -23,8 +23,8 @@ PARTS = {"triton": "runtime", "torch": "autograd"}
 """A folder that only the package of the base has."""
 
 
-def wheel(folder: Path, version: str, build: int, package: str = "triton", needs: Sequence[str] = ()) -> Path:
-    """A wheel whose `triton.BUILD` is this number."""
+def wheel(folder: Path, version: str, build: int | str, package: str = "triton", needs: Sequence[str] = ()) -> Path:
+    """A wheel whose `triton.BUILD` is this number, or what this expression is."""
     info = f"{package}-{version}.dist-info"
     requires = "".join(f"Requires-Dist: {each}\n" for each in needs)
     files = {
@@ -43,7 +43,10 @@ def wheel(folder: Path, version: str, build: int, package: str = "triton", needs
 
 
 def index(
-    folder: Path, builds: Mapping[str, int], package: str = "triton", needs: Mapping[str, Sequence[str]] | None = None
+    folder: Path,
+    builds: Mapping[str, int | str],
+    package: str = "triton",
+    needs: Mapping[str, Sequence[str]] | None = None,
 ) -> str:
     """The URL of an index (PEP 503) in this folder, with a wheel for each version. `needs`: by version, what it
     requires."""
