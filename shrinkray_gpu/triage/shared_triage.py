@@ -143,7 +143,8 @@ def _part(folder: Path) -> _ShardFolder:
             earlier = read_journal(io.BytesIO(file.read()))
     except OSError as error:
         raise UsageError(f"{no_shard} ({error.strerror})") from error
-    if earlier is None or earlier.header.get("triage") != FORMAT or "shard" not in earlier.header["settings"]:
+    header = earlier.header if earlier is not None else {}
+    if earlier is None or header.get("triage") != FORMAT or "ran" not in header or "shard" not in header["settings"]:
         raise UsageError(no_shard)
     found = TriageFindings()
     take_lines(earlier.events, found.take)
