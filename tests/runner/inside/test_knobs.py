@@ -3,6 +3,7 @@ and nothing is left turned."""
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import re
@@ -13,6 +14,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
+import numpy
 import pytest
 
 from shrinkray_gpu.runner.inside.knobs import passes
@@ -490,6 +492,19 @@ def test_the_interpreter_computes_on_the_virtual_gpu(pool):
 
 def test_a_script_without_kernels_has_nothing_to_interpret(pool):
     assert pool.run(HEAD, way=parse_setting("interpreter")).turned == {"interpreter": 0}
+
+
+def test_only_where_we_ask_for_the_interpreter_it_gets_the_bounds_that_this_numpy_refuses(pool):
+    """A program that asks for it has what its user has, or the final check would see another fault."""
+    source = (
+        "import os\nos.environ['TRITON_INTERPRET'] = '1'\nimport triton.runtime.interpreter as interpreter\n"
+        "print(hasattr(interpreter._patch_lang_tensor, '__wrapped__'))\n"
+    )
+    with contextlib.suppress(TypeError):
+        int(numpy.zeros(1))
+        pytest.skip("this NumPy takes an array of one element for a number")
+    assert [run.stdout for run in both(pool, source, "interpreter")] == ["False\n", "True\n"]
+    assert pool.cold(source).stdout == "False\n"
 
 
 # Lanes that are used again, and processes that import nothing ahead.

@@ -37,7 +37,7 @@ from collections import Counter
 from typing import Any, Callable, Dict, Iterator, Mapping, Optional, Set
 
 from ..cuda_cpp import zeroing
-from ..launches import kernelkey
+from ..launches import kernelkey, loopbounds
 from ..process import device, environment
 from ..process.patches import Patches
 from ..static.touched_arguments import touched_arguments
@@ -308,6 +308,8 @@ class TurnedKnobs:
                 self.patches.set(fn, name, type(held)(held.default_factory))
 
     def _door_of_interpreter(self, interpreter: Any) -> None:
+        if "interpreter" in self.knobs:
+            loopbounds.mend()
         if hasattr(interpreter, "GridExecutor"):
             self.patches.wrap(interpreter.GridExecutor, "__call__", self._interpreted)
         for owner, name, zeroed in zeroed_stores.patches(interpreter) if ZEROED_OUTPUTS in self.knobs else ():

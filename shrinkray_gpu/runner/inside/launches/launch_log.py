@@ -16,7 +16,7 @@ from time import monotonic  # kept from a candidate that replaces it in the modu
 from typing import Any, Callable, Dict, FrozenSet, Iterator, List, Optional
 
 from ..process import compiler_output, import_hook
-from . import compilation, kernelkey, kernelline, launch_arguments, loopbounds
+from . import compilation, kernelkey, kernelline, launch_arguments
 
 Record = Dict[str, Any]
 NOT_FOLLOWED = "nobody followed it"
@@ -56,7 +56,6 @@ class LaunchLog:
         _active = self
         kernelline.tell_truth("lines" in self.wants)
         import_hook.when_imported("triton", _wrap)
-        loopbounds.mend()
 
     def uninstall(self) -> None:
         """Stop listening (the wrappers stay, and cost one test each)."""

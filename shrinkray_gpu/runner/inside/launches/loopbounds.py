@@ -2,6 +2,8 @@
 
 Up to 3.6 the interpreter takes its value by `int` of an array with one element, which NumPy 2.5 refuses: no kernel runs
 there whose loop has a bound that is an argument. Triton 3.7 asks as is done here.
+
+For runs that we have interpreted. A program that asks for the interpreter itself fails so for its user, too.
 """
 
 from __future__ import annotations

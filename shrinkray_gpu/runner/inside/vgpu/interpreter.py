@@ -21,6 +21,8 @@ from typing import Any, Dict, List, Optional, Sequence, Tuple
 
 import torch
 
+from ..launches import loopbounds
+
 tl: Any = None
 """`triton.language`, in the fork: where the interpreter looks for it."""
 PATIENCE = 10
@@ -129,6 +131,7 @@ def _interpreted(kernel: Any) -> Any:
     from triton.runtime.interpreter import InterpretedFunction
     from triton.runtime.jit import JITFunction
 
+    loopbounds.mend()
     os.environ["TRITON_INTERPRET"] = "1"
     knobs: Any = getattr(sys.modules["triton"], "knobs", None)
     if knobs is not None:
