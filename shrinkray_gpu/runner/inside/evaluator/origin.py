@@ -139,6 +139,8 @@ class _Search:
                 yield ("%s in dimension %s" % (index, self.what_if.dimension(step))).rstrip()
             elif index:
                 yield "%s in the mask" % index
+            if step.kind == kinds.LOADED:
+                yield from _behind(step)
 
     def _leaving(self) -> Dict[int, Set[Step]]:
         """The indices that leave a dimension of the tensor; where none does by itself, with what is added to them."""
@@ -219,7 +221,7 @@ class _Search:
             if not indices or beyond and beyond.isdisjoint(indices) or self.what_if.alone_beyond(step):
                 value = step.value(self.found.lane)
                 found = self._given(kinds.MEMORY, step.role, step, *(value or ())[:1])
-                return replace(found, source=step.source)
+                return replace(found, source=step.source, indices=frozenset(_behind(step)))
         return next(self._extent(self._bounding(), kinds.LOADED, kinds.MEMORY), None)
 
     def _swapped(self) -> Optional[Origin]:
@@ -352,6 +354,11 @@ class _Search:
         """What it is in the lane that was looked at."""
         value = step.value(self.found.lane)
         return value[0] if value is not None else None
+
+
+def _behind(loaded: Step) -> Iterator[str]:
+    """The indices that say which element was loaded, see `Cause.indices`."""
+    yield from ("%s behind what is loaded" % leaf.index for leaf in behind_of(loaded) if leaf.index)
 
 
 def leaves_of(found: Found) -> Tuple[Step, ...]:

@@ -6,7 +6,7 @@ from __future__ import annotations
 import pytest
 
 from shrinkray_gpu.oracle.cause_check import LaunchCauses
-from shrinkray_gpu.runner.inside.static.cause import WRONG_MASK
+from shrinkray_gpu.runner.inside.static.cause import MEMORY, NO_MASK, WRONG_MASK
 from shrinkray_gpu.runner.run import Launch, Run
 from tests.runner.inside.conftest import Play
 
@@ -61,3 +61,42 @@ def test_an_access_at_the_same_byte_that_has_lost_its_line_is_another(play: Play
     run = Run("virtual", 1, virtual=True, launches=(Launch("smooth", "", (6, 1), causes=theirs.causes, unfollowed=""),))
     assert mine.difference(run) == f"the load has lost its {lost}"
     assert causes(play, PROGRAM.replace(*FIXED)) is None and causes(play, text.replace(*FIXED)) is not None
+
+
+PAGED = """
+import torch, triton, triton.language as tl
+
+
+@triton.jit
+def append(cache, tables, pitch, tokens, PAGE: tl.constexpr, WIDTH: tl.constexpr):
+    line = tl.program_id(0)
+    for token in range(tokens):
+        page = tl.load(tables + line * pitch + token // PAGE)
+        tl.store(cache + (page * PAGE + token % PAGE) * WIDTH + tl.arange(0, WIDTH), 0.0)
+
+
+tables = torch.tensor([[0, 1, -1], [0, 2, -1]], dtype=torch.int32)
+append[(2,)](torch.zeros(32, 16, device="cuda"), tables.cuda(), 3, 20, PAGE=8, WIDTH=16)
+"""
+GATHERED = """
+import torch, triton, triton.language as tl
+
+
+@triton.jit
+def append(table, ids, pitch, out, WIDTH: tl.constexpr):
+    line = tl.program_id(0)
+    row = tl.load(ids + line * pitch + 2)
+    tl.store(out + line * WIDTH + tl.arange(0, WIDTH), tl.load(table + row * WIDTH + tl.arange(0, WIDTH)))
+
+
+ids = torch.tensor([[0, 1, 9000], [0, 2, 9000]], dtype=torch.int32).cuda()
+append[(2,)](torch.zeros(32, 16, device="cuda"), ids, 3, torch.zeros(2, 16, device="cuda"), WIDTH=16)
+"""
+
+
+@pytest.mark.parametrize(("text", "kind", "access"), [(PAGED, NO_MASK, "store"), (GATHERED, MEMORY, "load")])
+def test_so_is_one_that_takes_the_index_from_another_element(play: Play, text: str, kind: str, access: str) -> None:
+    mine, theirs = causes(play, text), causes(play, text.replace("line * pitch", "pitch"))
+    assert mine is not None and theirs is not None and {mine.causes[0].kind, theirs.causes[0].kind} == {kind}
+    run = Run("virtual", 1, virtual=True, launches=(Launch("append", "", (2,), causes=theirs.causes, unfollowed=""),))
+    assert mine.difference(run) == f"the {access} has lost its program x behind what is loaded"
