@@ -139,8 +139,7 @@ class _Search:
                 yield ("%s in dimension %s" % (index, self.what_if.dimension(step))).rstrip()
             elif index:
                 yield "%s in the mask" % index
-            if step.kind == kinds.LOADED:
-                yield from _behind(step)
+        yield from _behind(self.trace.leaves())
 
     def _leaving(self) -> Dict[int, Set[Step]]:
         """The indices that leave a dimension of the tensor; where none does by itself, with what is added to them."""
@@ -221,7 +220,7 @@ class _Search:
             if not indices or beyond and beyond.isdisjoint(indices) or self.what_if.alone_beyond(step):
                 value = step.value(self.found.lane)
                 found = self._given(kinds.MEMORY, step.role, step, *(value or ())[:1])
-                return replace(found, source=step.source, indices=frozenset(_behind(step)))
+                return replace(found, source=step.source, indices=frozenset(_behind([step])))
         return next(self._extent(self._bounding(), kinds.LOADED, kinds.MEMORY), None)
 
     def _swapped(self) -> Optional[Origin]:
@@ -356,9 +355,18 @@ class _Search:
         return value[0] if value is not None else None
 
 
-def _behind(loaded: Step) -> Iterator[str]:
-    """The indices that say which element was loaded, see `Cause.indices`."""
-    yield from ("%s behind what is loaded" % leaf.index for leaf in behind_of(loaded) if leaf.index)
+def _behind(steps: Iterable[Step]) -> Iterator[str]:
+    """The indices that say which elements were loaded, see `Cause.indices`."""
+    loaded = {
+        (id(leaf.frame), leaf.name): leaf for step in steps for leaf in behind_of(step) if leaf.kind == kinds.LOADED
+    }
+    count: Dict[str, int] = {}
+    for leaf in loaded.values():
+        if leaf.op is not None:
+            address = [each for each in Trace(leaf.frame, leaf.env, leaf.op).leaves() if each.role in (TERM, FACTOR)]
+            for index in {each.index for each in address} - {""}:
+                count[index] = count.get(index, 0) + 1
+                yield "%s behind loaded value %d" % (index, count[index])
 
 
 def leaves_of(found: Found) -> Tuple[Step, ...]:

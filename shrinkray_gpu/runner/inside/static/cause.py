@@ -118,8 +118,9 @@ class Cause:
     indices: Tuple[str, ...] = ()
     """Of a missing mask, and of one that lets it through: the numbers of program instances, lanes and trips in the
     address and in the mask, each by its axis, that of lanes counted from the right, and by the tensor's dimension that
-    it runs along: `program y in dimension 0`, `range 1 in the mask`. So are arguments that are added to them. Of an
-    index from memory as well: `program x behind what is loaded`, which tells the element."""
+    it runs along: `program y in dimension 0`, `range 1 in the mask`. So are arguments that are added to them. So
+    are those that tell the elements of loaded values, of an index from memory as well: if there are two whose address
+    has the number of the instance, `program x behind loaded value 1` and `program x behind loaded value 2`."""
     varying: int = 0
     """Of an assertion or a divisor: how many loaded values it hangs on that are others for another program or lane. Of
     a mask that is missing or wrong: how many loaded values the access hangs on, through whatever memory and loops."""

@@ -68,15 +68,16 @@ import torch, triton, triton.language as tl
 
 
 @triton.jit
-def append(cache, tables, pitch, tokens, PAGE: tl.constexpr, WIDTH: tl.constexpr):
+def append(cache, tables, lengths, pitch, PAGE: tl.constexpr, WIDTH: tl.constexpr):
     line = tl.program_id(0)
-    for token in range(tokens):
+    for token in range(tl.load(lengths + line)):
         page = tl.load(tables + line * pitch + token // PAGE)
         tl.store(cache + (page * PAGE + token % PAGE) * WIDTH + tl.arange(0, WIDTH), 0.0)
 
 
 tables = torch.tensor([[0, 1, -1], [0, 2, -1]], dtype=torch.int32)
-append[(2,)](torch.zeros(32, 16, device="cuda"), tables.cuda(), 3, 20, PAGE=8, WIDTH=16)
+lengths = torch.tensor([20, 20], dtype=torch.int32).cuda()
+append[(2,)](torch.zeros(32, 16, device="cuda"), tables.cuda(), lengths, 3, PAGE=8, WIDTH=16)
 """
 GATHERED = """
 import torch, triton, triton.language as tl
@@ -94,9 +95,13 @@ append[(2,)](torch.zeros(32, 16, device="cuda"), ids, 3, torch.zeros(2, 16, devi
 """
 
 
-@pytest.mark.parametrize(("text", "kind", "access"), [(PAGED, NO_MASK, "store"), (GATHERED, MEMORY, "load")])
-def test_so_is_one_that_takes_the_index_from_another_element(play: Play, text: str, kind: str, access: str) -> None:
+@pytest.mark.parametrize(
+    ("text", "kind", "access", "number"), [(PAGED, NO_MASK, "store", 2), (GATHERED, MEMORY, "load", 1)]
+)
+def test_so_is_one_that_takes_the_index_from_another_element(
+    play: Play, text: str, kind: str, access: str, number: int
+) -> None:
     mine, theirs = causes(play, text), causes(play, text.replace("line * pitch", "pitch"))
     assert mine is not None and theirs is not None and {mine.causes[0].kind, theirs.causes[0].kind} == {kind}
     run = Run("virtual", 1, virtual=True, launches=(Launch("append", "", (2,), causes=theirs.causes, unfollowed=""),))
-    assert mine.difference(run) == f"the {access} has lost its program x behind what is loaded"
+    assert mine.difference(run) == f"the {access} has lost its program x behind loaded value {number}"
