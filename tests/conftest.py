@@ -32,7 +32,7 @@ ABOUT_PROCESSES = frozenset({"runner", "hostile", "capture", "cells", "versions"
 """Rooms whose tests start interpreters: what they look at is how a process begins and ends."""
 
 
-LONGEST = ("e2e", "cells", "traps", "hostile", "runner", "start")
+LONGEST = ("e2e", "traps", "hostile", "runner", "start")
 """Rooms whose tests take seconds each, and are run first: then the processes of xdist end together."""
 
 
@@ -60,6 +60,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if config.getoption("loadgroup", False):  # a process of xdist's
         items.sort(key=lambda item: LONGEST.index(room(item)) if room(item) in LONGEST else len(LONGEST))
         _name_groups(items)
+    # Ray's threads stay in the process, and what other tests fork from it then dies.
+    items.sort(key=lambda item: item.get_closest_marker("ray") is not None)
 
 
 @pytest.hookimpl(tryfirst=True)

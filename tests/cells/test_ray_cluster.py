@@ -24,7 +24,7 @@ from tests.corpus.making import LOOKUP, write
 from tests.e2e.command import shrink, shrinking
 
 pytest.importorskip("ray", reason="needs Ray: pip install ray")
-pytestmark = [pytest.mark.timeout(300), pytest.mark.slow]
+pytestmark = [pytest.mark.timeout(300), pytest.mark.slow, pytest.mark.ray]
 SMALL = {"object_store_memory": 80_000_000, "include_dashboard": False}
 ROOT = str(Path(__file__).parents[2])
 

@@ -18,7 +18,7 @@ from tests.e2e.flaky import ORACLE, SHORT, lay_out
 from tests.e2e.programs import LOOKUP, NARROW_TILES
 
 ray = pytest.importorskip("ray", reason="needs Ray: pip install ray")
-pytestmark = [pytest.mark.timeout(300), pytest.mark.slow]
+pytestmark = [pytest.mark.timeout(300), pytest.mark.slow, pytest.mark.ray]
 SMALL = {"num_cpus": 1, "object_store_memory": 80_000_000, "include_dashboard": False}
 INDEX = ("--oracle", "exception:IndexError", "--jobs", "2", "--seed", "5")
 
