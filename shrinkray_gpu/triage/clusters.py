@@ -67,8 +67,10 @@ class FailureMember:
 
     @property
     def is_flaky(self) -> bool:
-        """Whether it showed in the last of several runs only, and these were alike."""
-        return self.is_seen and self.rerun is not None and self.rerun.runs > 1 and not self.rerun.interpreted
+        """Whether it did not show in some of several runs alike."""
+        if self.rerun is None or not self.is_seen:
+            return False
+        return (self.rerun.runs > 1 and not self.rerun.interpreted) or self.rerun.steady is False
 
     @property
     def fault(self) -> Fault | None:
@@ -126,6 +128,14 @@ class CauseCluster:
     def cheapest(self) -> FailureMember | None:
         """What is reduced for all of them; None where no member can be run here."""
         return next(iter(self.seen), None)
+
+    @property
+    def doubted(self) -> FailureMember | None:
+        """The cheapest member, where it may be flaky unseen and another one can be reduced in its place."""
+        first = self.cheapest
+        if len(self.seen) < 2 or first is None or first.rerun is None or first.is_flaky or not first.reports[0].node:
+            return None
+        return first if first.rerun.steady is None and first.fault is not None else None
 
     @property
     def seen(self) -> tuple[FailureMember, ...]:
@@ -257,7 +267,7 @@ def _cost(member: FailureMember) -> tuple[bool, bool, int, str]:
     """What a reduction of it takes: seen here before not, at once before in a second run, then by the time of a run.
     Less than 8 s are alike, and so are times within a factor of two: the name decides then, the same in each call."""
     seconds, runs = (member.rerun.seconds, member.rerun.runs) if member.rerun is not None else (0.0, 0)
-    return not member.is_seen, runs > 1, max(7, int(seconds)).bit_length(), member.name
+    return not member.is_seen, member.is_flaky or runs > 1, max(7, int(seconds)).bit_length(), member.name
 
 
 def likenesses(clusters: Sequence[CauseCluster]) -> Iterable[Likeness]:

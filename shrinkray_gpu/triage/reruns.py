@@ -46,6 +46,8 @@ T = TypeVar("T")
 _NODE = re.compile(r"^\S+\.py::\S")
 FOLLOWED = 3
 """Runs without the GPU at most, of a test that fails by chance."""
+AGAIN = 3
+"""Runs more of a test that may be reduced for others."""
 INTERPRETED = replace(UNASKED, interpreted=True)
 """With kernels that write what they compute, for failures that hang on that."""
 
@@ -76,6 +78,8 @@ class Rerun:
     """Why it could not be run here; else empty."""
     unsettled: bool = False
     """Whether the trouble is the machine's or ours, so that another call may see more."""
+    steady: bool | None = None
+    """Whether it showed at once in AGAIN more runs; None where nobody asked."""
 
     @property
     def is_seen(self) -> bool:
@@ -194,6 +198,18 @@ class Reruns:
     def first_run(self, node: str) -> Rerun:
         """One run of a test of which nobody knows whether it fails."""
         return self._told(lambda: self._once(node))
+
+    def again(self, node: str, seen: Rerun) -> Rerun:
+        """What was seen of a test, and whether AGAIN more runs show it, too. One that tells nothing does not count."""
+        assert seen.fault is not None
+        needs = INTERPRETED if seen.interpreted else UNASKED
+        command = self._located((*self.place.settings.words, node))
+        for _ in range(AGAIN):
+            run = self._run(command.text, self._script(command, needs))
+            fault = Fault.of(run)
+            if not run.trouble and (fault is None or seen.fault.difference(fault)):
+                return replace(seen, steady=False)
+        return replace(seen, steady=True)
 
     def tests(self, args: tuple[str, ...]) -> list[str]:
         """The node ids that pytest collects. Raises UsageError where it collects none."""

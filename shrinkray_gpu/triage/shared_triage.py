@@ -118,6 +118,7 @@ def merged(folders: Sequence[Path], say: Callable[[str], None]) -> MergedTriage:
         _check_all(reducing, "reductions")
     reductions, where = {}, {}
     for each in reducing:
+        reruns.update(each.found.reruns)
         for name, outcome in each.found.reductions.items():
             reductions[name] = outcome
             if outcome["state"] == REDUCED:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from itertools import zip_longest
@@ -33,6 +33,7 @@ from shrinkray_gpu.triage.shared_triage import MergedTriage
 from shrinkray_gpu.triage.triage_cells import (
     FILES,
     WAITS,
+    AgainCell,
     CollectedCell,
     ComparisonCell,
     FailureCell,
@@ -151,7 +152,7 @@ def triage(
     if journal.outdated:
         say(f"all is run anew, for an earlier call ran it with other versions: {journal.outdated}")
     if asked.merged:
-        journal.reruns.update(asked.merged.reruns)
+        journal.reruns = {**asked.merged.reruns, **journal.reruns}
     work = TriageWork(asked, place, engine, journal, say)
     interrupted, sick, waiting = False, None, None
     try:
@@ -304,9 +305,12 @@ def reduce_each(work: TriageWork, reducing: Reducing, reports: Sequence[Reported
     asked, journal = work.asked, work.journal
     clusters = sort(reports, journal.reruns).clusters
     own = [each for each in clusters if not each.known and each.cheapest is not None]
-    if asked.shard:
-        own = [own[at] for at in asked.shard.part(len(own))]
+    if asked.shard:  # by name: their order may be another one once their cheapest members were run again
+        own = [sorted(own, key=lambda each: each.name)[at] for at in asked.shard.part(len(own))]
     own = [each for each in own if journal.reductions.get(each.name, {}).get("state", FAILED) == FAILED]
+    if asked.reduce:
+        clusters = run_again(work, reports, {each.name for each in own}, until)
+        own = [each for each in clusters if each.name in {each.name for each in own}]
     cells = []
     for cluster in own if asked.reduce else ():
         goes_on = replace(reducing, resumes=cluster.name in journal.begun)
@@ -331,6 +335,24 @@ def reduce_each(work: TriageWork, reducing: Reducing, reports: Sequence[Reported
         journal.keep_reduction(cell.name, row)
     compare(work, clusters)
     return waiting
+
+
+def run_again(
+    work: TriageWork, reports: Sequence[ReportedFailure], names: Collection[str], until: float
+) -> tuple[CauseCluster, ...]:
+    """Run what is to be reduced for these clusters a few times more. Returns all clusters. A flaky test that shows its
+    fault at once by chance would be reduced here, and a steady one of the same cause elsewhere."""
+    cells: list[AgainCell] = []
+    while True:
+        clusters = sort(reports, work.journal.reruns).clusters
+        todo = [each.doubted for each in clusters if each.name in names and each.doubted is not None]
+        cells[:] = [AgainCell(work.place, report=each.reports[0], seen=each.rerun) for each in todo if each.rerun]
+        answered = 0
+        for cell, row in work.rows(cells, until, lambda at: f"is it flaky? {cells[at].name}"):
+            work.journal.keep_rerun(cell.report.subject, Rerun.from_json(row["found"]))
+            answered += 1
+        if answered == 0:
+            return clusters
 
 
 def compare(work: TriageWork, clusters: Iterable[CauseCluster]) -> None:

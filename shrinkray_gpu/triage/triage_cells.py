@@ -183,6 +183,19 @@ class FailureCell(_RerunCell):
 
 
 @dataclass(frozen=True, kw_only=True)
+class AgainCell(FailureCell):
+    """A test that was seen, a few times more."""
+
+    seen: Rerun
+
+    def found(self, lanes: Reruns) -> Rerun:
+        return lanes.again(self.report.node, self.seen)
+
+    def lost(self, why: str) -> Row:
+        return {"found": replace(self.seen, steady=True).to_json()}
+
+
+@dataclass(frozen=True, kw_only=True)
 class ReductionCell(TriageCell):
     """A member of a cluster, reduced into `folder`."""
 

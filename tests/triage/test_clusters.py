@@ -104,6 +104,21 @@ def test_what_shows_at_once_is_cheaper_than_what_shows_in_a_second_run() -> None
     assert [each.name[-1] for each in cluster.members] == ["1", "2", "0"]
 
 
+def test_who_missed_a_run_more_is_flaky_and_not_reduced_for_others() -> None:
+    """Nobody is asked for more runs where no other can be reduced in its place, and nobody twice."""
+    reports = [report("test_0"), report("test_1")]
+    subjects = [each.subject for each in reports]
+    [cluster] = sort(reports, dict.fromkeys(subjects, SEEN)).clusters
+    assert cluster.doubted is cluster.members[0]
+    [cluster] = sort(reports, {subjects[0]: replace(SEEN, steady=False), subjects[1]: SEEN}).clusters
+    assert [each.name[-1] for each in cluster.members] == ["1", "0"] and cluster.members[1].is_flaky
+    assert cluster.doubted is cluster.members[0]
+    for first, second in ((replace(SEEN, steady=True), SEEN), (replace(SEEN, runs=2), replace(SEEN, runs=3))):
+        [cluster] = sort(reports, dict(zip(subjects, (first, second)))).clusters
+        assert cluster.doubted is None
+    assert [each.doubted for each in sort(reports[:1], {subjects[0]: SEEN}).clusters] == [None]
+
+
 def test_what_shows_only_where_kernels_compute_is_not_flaky() -> None:
     member = FailureMember((report("test_0"),), replace(SEEN, runs=2, interpreted=True))
     assert member.is_seen and not member.is_flaky and replace(member, rerun=replace(SEEN, runs=2)).is_flaky

@@ -58,11 +58,13 @@ def test_reductions_are_of_these_runs_and_whole(tmp_path: Path) -> None:
     for folder, number, digest in ((done, "1/2", of), (other, "2/2", of), (old, "2/2", "of others")):
         with closing(TriageJournal(folder, settings(number, merged=digest), RAN)) as journal:
             if folder == done:
+                journal.keep_rerun(REPORTS[1].subject, replace(SEEN, steady=False))
                 journal.keep_reduction(cluster.name, {"state": "reduced", "lines": 3})
     (done / cluster.name).mkdir()
     (done / cluster.name / "repro.py").write_text("1\n")
     found = merged([*runs, done, other], print)
     assert of_shards(found).reductions == {cluster.name: {"state": "reduced", "lines": 3}}
+    assert [each.is_flaky for each in of_shards(found).found.clusters[0].members] == [False, False, True]
     found.copy_repros(tmp_path / "all")
     assert (tmp_path / "all" / cluster.name / "repro.py").read_text() == "1\n"
     with pytest.raises(UsageError, match="without shard 2/2 the reductions are not whole"):
