@@ -25,7 +25,7 @@ accelerator_option = click.option(
 shard_option = click.option(
     "--shard",
     metavar="I/N",
-    help="Only the I-th of N parts, for N machines; --json writes what --merge takes.",
+    help="Only the I-th of N parts, for N machines: --merge puts together what they wrote.",
 )
 
 

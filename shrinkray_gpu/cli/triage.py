@@ -50,7 +50,12 @@ class _TriageCommand(OneLineComplaints):
 @click.argument("paths", nargs=-1, type=click.Path(path_type=Path), metavar="[PATHS]... [-- pytest ARGS...]")
 @running("all tests", each="a run of a test", default="120")
 @click.option(
-    "-o", "--output", type=click.Path(path_type=Path), metavar="DIR", default=Path("triage"), help="Default: triage."
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    default=Path("triage"),
+    help="Where all goes: index.md, a folder for each cause with its repro, the journal. Default: triage.",
 )
 @click.option(
     "--hours",
@@ -76,14 +81,20 @@ class _TriageCommand(OneLineComplaints):
 @click.option("--quiet", is_flag=True, help="Only the result.")
 @click.option("--json", "as_json", is_flag=True, help="Print everything as JSON, and nothing else.")
 def triage_command(paths: tuple[Path, ...], **given: Any) -> None:
-    """Sort the failures that PATHS tell of (junit.xml, logs, folders of capsules), or those of the pytest that it
-    runs, by cause, and reduce one of each cause. The same command goes on where an earlier one ended.
+    """Sort many failing tests by cause, and reduce one test of each cause to a small script.
 
-    Each test is run once more by itself: what begins at the same statement of the same kernel is one cause, whatever
-    it says. Failures of the machine and known cases of a corpus are set apart.
+    \b
+    shrink triage -- pytest tests/                        run the tests, and sort what fails
+    shrink triage --arch sm_90 -- pytest tests/           the same without a GPU
+    shrink triage junit.xml job2.log capsules --hours 2   failures of earlier runs
+    shrink triage junit.xml --no-reduce                   sort only
 
-    Several machines share the runs by --shard, and what came of them is one by --merge. With both they share the
-    reductions. A cluster of Ray does all by itself.
+    Each failing test is run once more by itself. What begins at the same statement of the same kernel is one cause,
+    whatever it says. Failures of the machine and known cases of a corpus are set apart. Read DIR/index.md first. The
+    same command goes on where an earlier one ended.
+
+    Several machines share the runs by --shard, and --merge makes one triage of them. With both they share the
+    reductions. A cluster of Ray needs neither: docs/triage.md.
 
     Exit codes: 0 all are sorted, 2 usage, 130 interrupted (what is there is told).
     """
