@@ -168,7 +168,9 @@ def _without_members(flaky: Sequence[str], cluster: dict[str, Any]) -> dict[str,
     told = cluster.get("reduction") or {}
     if "explains" in told:
         told = {**told, "explains": {name: why for name, why in told["explains"].items() if name not in flaky}}
-    return {**cluster, "members": _others(flaky, cluster["members"]), "reduction": told}
+    members = _others(flaky, cluster["members"])
+    messages = sorted({each["message"] for each in members})  # else in the order of the members, flaky ones last
+    return {**cluster, "members": members, "messages": messages, "reduction": told}
 
 
 def _others(flaky: Sequence[str], members: list[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -22,6 +22,8 @@ from shrinkray_gpu.triage.reruns import Rerun
 
 _CRASHED = re.compile(r"^worker '\w+' crashed while running")
 """What pytest-xdist writes of a test that ended its process: of no type."""
+_ADDRESS = re.compile(r"\b0x[0-9a-fA-F]{6,}\b")
+"""`<function f at 0x7f2e874934c0>`: another one in each process, so that tests of one message seem to have several."""
 
 
 @dataclass(frozen=True)
@@ -85,7 +87,7 @@ class FailureMember:
         """What it says by itself, where it was seen here: a report may have the words of a fault before it, which ended
         the context of the GPU."""
         own = self.rerun.message if self.rerun is not None and self.is_seen else ""
-        return speech.clip(own or self.reports[0].message, 160)
+        return speech.clip(without_addresses(own or self.reports[0].message), 160)
 
     @property
     def origin(self) -> FaultOrigin:
@@ -171,6 +173,10 @@ class SortedFailures:
     gone: tuple[FailureMember, ...]
     """Those that were run again and not seen again."""
     maybe: tuple[Likeness, ...]
+
+
+def without_addresses(text: str) -> str:
+    return _ADDRESS.sub("0x...", text)
 
 
 def sort(reports: Iterable[ReportedFailure], reruns: Mapping[str, Rerun]) -> SortedFailures:

@@ -11,7 +11,7 @@ from typing import Any
 from shrinkray_gpu.attachment.markdown import cell, code, plain
 from shrinkray_gpu.events import SCHEMA
 from shrinkray_gpu.evidence.secrets_found import without_secrets
-from shrinkray_gpu.triage.clusters import CauseCluster, FailureMember
+from shrinkray_gpu.triage.clusters import CauseCluster, FailureMember, without_addresses
 from shrinkray_gpu.triage.reductions import REDUCED
 from shrinkray_gpu.triage.triage import TriageResult
 
@@ -94,7 +94,7 @@ def _cluster(cluster: CauseCluster, result: TriageResult) -> dict[str, Any]:
         "name": cluster.name,
         "title": cluster.title,
         "origin": asdict(cluster.origin),
-        "fault": str(cluster.fault or ""),
+        "fault": without_addresses(str(cluster.fault or "")),
         "messages": list(cluster.messages),
         "members": [{**_member(each), **_explained(each, reduction)} for each in cluster.members],
         "sources": list(cluster.sources),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+from shrinkray_gpu.oracle.fault import Fault
 from shrinkray_gpu.triage import page
 from shrinkray_gpu.triage.clusters import sort
 from shrinkray_gpu.triage.reruns import Rerun
@@ -35,3 +36,14 @@ def test_two_failures_of_one_name_have_answers_of_their_own() -> None:
     reductions = {cluster.name: {"state": "reduced", "explains": {"x/a.json": "", "y/a.json": "another"}}}
     told = page.to_json(TriageResult(found, reductions))["clusters"][0]["members"]
     assert sorted(each["why_not"] for each in told) == ["", "another"]
+
+
+def test_an_object_is_told_without_its_address_which_no_other_run_has() -> None:
+    said = "RuntimeError: Unsupported function referenced: <function scale at 0x7f{}4c0>"
+    reports = [report(f"test_{at}", said.format(at)) for at in (0, 1)]
+    faults = [Fault("compile", "RuntimeError", "gelu", text="...", said=said.format(at)) for at in (0, 1)]
+    seen = [replace(SEEN, fault=each, message=each.said) for each in faults]
+    found = sort(reports, {each.subject: rerun for each, rerun in zip(reports, seen)})
+    [cluster] = page.to_json(TriageResult(found, {}))["clusters"]
+    assert cluster["messages"] == ["RuntimeError: Unsupported function referenced: <function scale at 0x...>"]
+    assert cluster["fault"].endswith("<function scale at 0x...>")
