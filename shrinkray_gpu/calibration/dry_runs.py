@@ -14,6 +14,10 @@ from shrinkray_gpu.runner.pool import Pool
 SLOWER = 2.0
 """What a dry run may take of what a run in a lane does. One of a program that draws 2 GB of random numbers took 14 s
 on the host's cores, and on the GPU less than one: nothing is saved by asking it first."""
+CHANCE = 0.01
+"""That a program which draws its luck anew in each dry run shows its fault in all of those that are made."""
+RUNS = 20
+"""Dry runs at most that are made of a flaky one."""
 
 
 def with_build_gate(plan: Plan, dry: Pool, source: str, *, building: float = BUILDING) -> Plan:
@@ -47,8 +51,8 @@ def with_dry(plan: Plan, dry: Pool, source: str) -> Plan:
             f"no dry run: on the virtual GPU the original does not reach the same launches ({what[:120]})"
         )
     note = "dry runs on the virtual GPU reach the same launches"
-    excludes = plan.oracle.judge(run).faults
-    predicts = excludes and (is_sure(run) or bool(plan.oracle.needs.sanitizer))
+    excludes = plan.oracle.judge(run).faults and (plan.rate is None or _shows_always(plan, dry, source))
+    predicts = excludes and plan.rate is None and (is_sure(run) or bool(plan.oracle.needs.sanitizer))
     if predicts and plan.oracle.needs.sanitizer:
         note += ", and the kernel's IR tells of which launches the sanitizer has a record"
     elif predicts:
@@ -59,6 +63,18 @@ def with_dry(plan: Plan, dry: Pool, source: str) -> Plan:
         plan = replace(plan, seen=replace(plan.seen, oracle=plan.oracle.with_causes(run)))
     plan = _going_before(plan, dry, max(FLOOR, 4 * run.seconds), note, predicts=predicts, excludes=excludes)
     return without_machine_code(plan, dry, source) if predicts else plan
+
+
+def _shows_always(plan: Plan, dry: Pool, source: str) -> bool:
+    """Whether a fault that is flaky on the device is none on the virtual GPU. An index that nobody wrote is one: by
+    the kernel's IR it is wrong each time. Where the program draws it, a dry run draws it anew, and excludes nothing."""
+    assert plan.rate is not None
+    runs, chance = 1, plan.rate.estimate
+    while chance > CHANCE and runs < RUNS:
+        if not plan.oracle.judge(dry.run(source)).faults:
+            return False
+        runs, chance = runs + 1, chance * plan.rate.estimate
+    return True
 
 
 def _going_before(

@@ -39,7 +39,7 @@ class DryTier:
         if self.given_up:
             return self.following.settle(candidate)
         repeats = candidate.policy.repeats
-        excludes = candidate.policy.excludes and repeats is None
+        excludes = candidate.policy.excludes
         run = candidate.begun.result() if candidate.begun is not None else self.run(candidate)
         if run.timed_out or run.trouble or (run.signal is not None and not excludes):
             self.tally.count_mute(run.trouble or ("time limit" if run.timed_out else f"signal {run.signal}"))

@@ -15,9 +15,9 @@ class Policy:
     predicts: bool = False
     """Whether a candidate whose dry run shows the fault is believed on credit."""
     excludes: bool = False
-    """Whether the dry run of the original shows the fault itself: then a candidate whose dry run does not is out, be it
-    that the fault is gone or that it comes with undefined behaviour of the candidate's own (a null pointer, a
-    descriptor past its tensor)."""
+    """Whether each dry run of the original shows the fault itself: then a candidate whose dry run does not is out. The
+    fault is gone, or it comes with undefined behaviour of the candidate's own (a null pointer, a descriptor past its
+    tensor)."""
     credit: bool = True
     """Whether launches that were judged before need no second run: the engine has that confirmed by cold runs."""
     repeats: FlakyTest | None = None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ from shrinkray_gpu.calibration.dry_runs import with_dry
 from shrinkray_gpu.errors import UsageError
 from shrinkray_gpu.oracle import parse
 from shrinkray_gpu.oracle.needs import UNASKED
+from shrinkray_gpu.oracle.statistics import Rate
 from shrinkray_gpu.runner.inside.process import landlock
 from shrinkray_gpu.runner.interpreter import check_python
 from shrinkray_gpu.runner.lanes import Setup
@@ -161,6 +163,44 @@ def test_a_dry_run_that_takes_much_longer_than_a_lane_is_not_made(tmp_path: Path
         found = with_dry(plan, dry, source)
         slow = [note for note in found.mode.notes if "without a GPU the original takes over 3 s" in note]
         assert (found.dry is None, bool(slow)) == (True, want), found.mode.notes
+    finally:
+        dry.close()
+        plan.close()
+
+
+BEYOND = """\
+import pathlib, torch, triton, triton.language as tl
+
+
+@triton.jit
+def kernel(x, far):
+    tl.store(x + far, 1.0)
+
+
+lot = pathlib.Path("lot")
+lot.write_text((lot.read_text() if lot.exists() else "") + "x")
+kernel[(1,)](torch.zeros(4, device="cuda"), 1 << 30 if {when} else 0)
+torch.cuda.synchronize()
+"""
+
+
+@pytest.mark.parametrize(("when", "want"), [("True", True), ("len(lot.read_text()) % 3", False)])
+def test_of_a_flaky_fault_dry_runs_exclude_candidates_where_the_virtual_gpu_always_shows_it(
+    tmp_path: Path, when: str, want: bool
+) -> None:
+    """A device may forgive what the kernel's IR never does. What the program itself draws, a dry run draws as well."""
+    source = BEYOND.format(when=when)
+    (tmp_path / "failing.py").write_text(source)
+    setup = Setup(sys.executable, dict(os.environ), (), (str(tmp_path),), str(tmp_path), arch=90, confine=False)
+    script, oracle = Script(tmp_path / "failing.py", cwd=tmp_path), parse("static:bounds", folder=tmp_path)
+    plan = make(BEYOND.format(when="True"), script, setup, oracle=oracle, limits=Limits(1))
+    flaky = plan.in_mode(replace(plan.mode, rate=Rate(3, 10)))
+    dry = Pool(plan.pool.script, setup, mode="virtual", jobs=1, seconds=60)
+    (tmp_path / "lot").unlink()
+    try:
+        found = with_dry(flaky, dry, source)
+        assert found.mode.dry is not None and not found.mode.dry.predicts
+        assert found.mode.dry.excludes == want, found.mode.notes
     finally:
         dry.close()
         plan.close()

@@ -12,8 +12,10 @@ import pytest
 from shrinkray_gpu.judging.candidate import Candidate
 from shrinkray_gpu.judging.dry_tier import DryTier
 from shrinkray_gpu.judging.policy import Policy
+from shrinkray_gpu.judging.repetition import FlakyTest
 from shrinkray_gpu.judging.tally import Tally
 from shrinkray_gpu.oracle import Verdict, parse
+from shrinkray_gpu.oracle.statistics import Rate
 from shrinkray_gpu.oracle.verdict import shows
 from shrinkray_gpu.runner.lanes import Setup
 from shrinkray_gpu.runner.pool import Pool, Script
@@ -43,16 +45,18 @@ class Lanes:
         return shows("misaligned address")
 
 
-@pytest.mark.parametrize("excludes", [True, False])
-def test_a_candidate_with_a_fault_of_its_own_gets_to_no_lane(tmp_path: Path, excludes: bool) -> None:
-    """An H100 ends in the same error at the same instruction, be the stride 16 bytes or the 4 that TMA cannot do."""
+@pytest.mark.parametrize(("excludes", "flaky"), [(True, False), (True, True), (False, False)])
+def test_a_candidate_with_a_fault_of_its_own_gets_to_no_lane(tmp_path: Path, excludes: bool, flaky: bool) -> None:
+    """An H100 ends in the same error at the same instruction, be the stride 16 bytes or the 4 that TMA cannot do. Of
+    a fault that only the device shows now and then, calibration lets them exclude where they always show it."""
     pytest.importorskip("triton")
     oracle, lanes = parse("static:tma-alignment", folder=tmp_path), Lanes()
     environment = {**os.environ, "TRITON_CACHE_DIR": str(tmp_path / "cache")}
     setup = Setup(sys.executable, environment, ("torch", "triton"), (str(tmp_path),), str(tmp_path), arch=90)
     with closing(Pool(Script(tmp_path / "copy.py", cwd=tmp_path), setup, mode="virtual", jobs=1, seconds=60)) as pool:
         tier = DryTier(oracle, pool, lanes, Tally())  # type: ignore[arg-type]
-        policy = Policy(excludes=excludes)
+        repeats = FlakyTest(Rate(3, 10), pool.run(ORIGINAL)) if flaky else None
+        policy = Policy(excludes=excludes, repeats=repeats)
 
         def settled(source: str) -> tuple[bool, int]:
             verdict = tier.settle(Candidate(pool.script.request(source), policy))
