@@ -24,7 +24,7 @@ def terms(fault: Fault | None, spec: str, scrub: Scrubber) -> str:
         return " ".join(_words(spec.partition(":")[2] or spec, scrub))
     if fault.phase == "device" and fault.code:
         return " ".join(filter(None, (fault.klass, fault.construct)))
-    said = complaint(fault.said or fault.text) if fault.text else ""
+    said = complaint(fault.words) if fault.text else ""
     return " ".join(_words(said, scrub)) or fault.klass
 
 

@@ -38,7 +38,7 @@ def title(dossier: Dossier) -> str:
         what = fault.klass
     if fault is not None and fault.phase == "compile":
         what = (
-            f"{fault.klass}: {complaint(fault.said or fault.text)}"
+            f"{fault.klass}: {complaint(fault.words)}"
             if fault.text
             else f"compiler fails in {fault.klass}"
         )
@@ -100,7 +100,7 @@ def symptom(dossier: Dossier) -> str:
             arch = architectures.name(told["arch"])
             return f"{PREDICTED.capitalize()}: compiled for {arch}, this program ends in {said}."
         return f"The program ends in {said}, in {runs}."
-    return f"{code(fault.klass)}{f': {code(complaint(fault.said or fault.text))}' if fault.text else ''}, in {runs}."
+    return f"{code(fault.klass)}{f': {code(complaint(fault.words))}' if fault.text else ''}, in {runs}."
 
 
 def exact_error(dossier: Dossier) -> str:

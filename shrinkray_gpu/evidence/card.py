@@ -67,7 +67,7 @@ def _fault(seen: Evidence) -> Iterator[CardRow]:
     else:
         yield "fault", f"{fault.phase} fault: {fault.klass}"
     if fault.text:
-        yield "", fault.said or fault.text
+        yield "", fault.words
     yield "ended", seen.ending
     for line in [line for line in seen.diagnostics.splitlines() if line.strip()][:DIAGNOSTICS]:
         yield "said", line.strip()

@@ -103,6 +103,10 @@ class Fault:
     other: int = field(default=0, compare=False)
     """The code in which the same access ends in other runs. Told, not compared."""
 
+    @property
+    def words(self) -> str:
+        return self.said or self.text  # older records have the latter only
+
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Fault:
         """What `asdict` made. A field that this version does not know is left out."""
@@ -168,7 +172,7 @@ class Fault:
         named = "the kernel" if self.kernel == "kernel" else f"kernel {self.kernel}"
         kernel = f" in {named}" if self.kernel else f", last launch {self.near}" if self.near else ""
         at = f" at {self.instruction}" if self.instruction else ""
-        text = f": {speech.clip(self.said or self.text)}" if self.text else ""
+        text = f": {speech.clip(self.words)}" if self.text else ""
         child = f" (child process: {speech.clip(self.child)})" if self.child else ""
         predicted = f"; {PREDICTED}" if self.predicted else ""
         return f"{self.phase} fault: {self.klass}{code}{kernel}{at}{text}{child}{predicted}"

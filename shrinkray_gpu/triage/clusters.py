@@ -114,7 +114,11 @@ class CauseCluster:
 
     @property
     def title(self) -> str:
-        return speech.clip(str(self.origin), 160)
+        """The origin, with the first member's own words in place of the compared ones, which lack numbers."""
+        kind, fault = self.origin.kind, self.fault
+        if fault is not None and fault.text:
+            kind = kind.replace(fault.text, without_addresses(fault.words))
+        return speech.clip(str(replace(self.origin, kind=kind)), 160)
 
     @property
     def fault(self) -> Fault | None:

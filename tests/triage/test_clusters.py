@@ -104,6 +104,17 @@ def test_what_shows_at_once_is_cheaper_than_what_shows_in_a_second_run() -> None
     assert [each.name[-1] for each in cluster.members] == ["1", "2", "0"]
 
 
+def test_the_title_has_the_words_of_the_compiler_with_their_numbers() -> None:
+    """Those that are compared have neither numbers nor addresses."""
+    words = ("must be a power of N: <function f at ADDRESS>", "must be a power of 2: <function f at 0x7f2e874934c0>")
+    fault = Fault("compile", "CompilationError", "gelu", text=words[0], said=words[1])
+    origin = FaultOrigin(BY_COMPILER, f"CompilationError: {words[0]}", "gelu", "ops.py:6")
+    one = report("test_0", f"CompilationError: {words[1]}")
+    [cluster] = sort([one], {one.subject: replace(SEEN, fault=fault, origin=origin)}).clusters
+    said = "must be a power of 2: <function f at 0x...>"
+    assert cluster.title == f"CompilationError: {said} in gelu at ops.py:6"
+
+
 def test_who_missed_a_run_more_is_flaky_and_not_reduced_for_others() -> None:
     """Nobody is asked for more runs where no other can be reduced in its place, and nobody twice."""
     reports = [report("test_0"), report("test_1")]

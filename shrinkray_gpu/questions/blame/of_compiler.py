@@ -42,7 +42,7 @@ def of_compiler(seen: Evidence, fault: Fault, trials: BlameTrials) -> Blame:
     run = trials.seen
     said = "\n".join([seen.diagnostics, run.stderr, *(compile.printed for compile in run.compiles)])
     if found := FAILING_PASS.search(said):
-        return _pass(found.group(1), f"this pass fails: {fault.said or fault.text or speech.ending(run)}", _place(seen))
+        return _pass(found.group(1), f"this pass fails: {fault.words or speech.ending(run)}", _place(seen))
     if REFUSALS.search(fault.klass):
         return _front_end(seen, fault, trials)
     if "ptxas" in fault.klass.lower() or "ptxas" in said:
@@ -50,8 +50,8 @@ def of_compiler(seen: Evidence, fault: Fault, trials: BlameTrials) -> Blame:
     if run.signal is not None:
         return _died(seen, fault, trials)
     if any(line.startswith("pm.run(") for line in _raising_lines(trials)) and trials.last_pass:
-        return _pass(trials.last_pass, f"a pass fails with {fault.text}, and this one was begun last", _place(seen))
-    return unknown(f"the compiler ends in {fault.klass}: {fault.text}", OTHER_TRITON)
+        return _pass(trials.last_pass, f"a pass fails with {fault.words}, and this one was begun last", _place(seen))
+    return unknown(f"the compiler ends in {fault.klass}: {fault.words}", OTHER_TRITON)
 
 
 def _place(seen: Evidence) -> str:
@@ -87,8 +87,8 @@ def _message(fault: Fault, trials: BlameTrials) -> str:
     """What the front end says, with its numbers."""
     compile = broken_compile(trials.seen)
     if compile is None or compile.failure is None:
-        return fault.text
-    return speech.without_quotations(compile.failure.text) or speech.reason(compile) or fault.text
+        return fault.words
+    return speech.without_quotations(compile.failure.text) or speech.reason(compile) or fault.words
 
 
 def _by_size(seen: Evidence, trials: BlameTrials, why: str, place: str) -> Blame:
@@ -149,13 +149,13 @@ def _is_silent(traceback: str) -> bool:
 
 def _ptxas(seen: Evidence, fault: Fault, trials: BlameTrials, said: str) -> Blame:
     if re.search(r"Internal error|signal|segmentation", said, re.IGNORECASE):
-        return Blame(PTXAS, f"ptxas itself breaks: {fault.text}", "the compiler's own words", _place(seen))
+        return Blame(PTXAS, f"ptxas itself breaks: {fault.words}", "the compiler's own words", _place(seen))
     words = set(_QUOTED.findall(fault.text))
     for number, line in enumerate(trials.text.splitlines(), 1):
         if "$0" in line and any(word in line for word in words):
-            why = f"ptxas refuses the kernel's inline assembly: {fault.text}"
+            why = f"ptxas refuses the kernel's inline assembly: {fault.words}"
             return Blame(KERNEL, why, BY_PTXAS, f"{trials.script.path.name}:{number}")
-    why = f"ptxas refuses what it is given: {fault.text}"
+    why = f"ptxas refuses what it is given: {fault.words}"
     if _OF_TRITON.search(fault.text) and not seen.options.get("ptx_version"):
         why += ". Version and target of the PTX are Triton's choice, and no kernel's"
         return Blame(BELOW, why, BY_PTXAS, _place(seen), next=(OTHER_TRITON, OTHER_PTXAS))
