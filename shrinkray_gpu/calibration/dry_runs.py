@@ -66,8 +66,8 @@ def with_dry(plan: Plan, dry: Pool, source: str) -> Plan:
 
 
 def _shows_always(plan: Plan, dry: Pool, source: str) -> bool:
-    """Whether a fault that is flaky on the device is none on the virtual GPU. An index that nobody wrote is one: by
-    the kernel's IR it is wrong each time. Where the program draws it, a dry run draws it anew, and excludes nothing."""
+    """Whether each dry run shows a fault that the device shows in some runs only. An index that nobody wrote is wrong
+    each time by the kernel's IR. One that the program draws is drawn anew, and then a dry run excludes nothing."""
     assert plan.rate is not None
     runs, chance = 1, plan.rate.estimate
     while chance > CHANCE and runs < RUNS:

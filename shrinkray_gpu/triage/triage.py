@@ -309,8 +309,9 @@ def reduce_each(work: TriageWork, reducing: Reducing, reports: Sequence[Reported
         own = [sorted(own, key=lambda each: each.name)[at] for at in asked.shard.part(len(own))]
     own = [each for each in own if journal.reductions.get(each.name, {}).get("state", FAILED) == FAILED]
     if asked.reduce:
-        clusters = run_again(work, reports, {each.name for each in own}, until)
-        own = [each for each in clusters if each.name in {each.name for each in own}]
+        names = {each.name for each in own}
+        clusters = run_again(work, reports, names, until)
+        own = [each for each in clusters if each.name in names]
     cells = []
     for cluster in own if asked.reduce else ():
         goes_on = replace(reducing, resumes=cluster.name in journal.begun)
@@ -342,17 +343,21 @@ def run_again(
 ) -> tuple[CauseCluster, ...]:
     """Run what is to be reduced for these clusters a few times more. Returns all clusters. A flaky test that shows its
     fault at once by chance would be reduced here, and a steady one of the same cause elsewhere."""
-    cells: list[AgainCell] = []
     while True:
         clusters = sort(reports, work.journal.reruns).clusters
-        todo = [each.doubted for each in clusters if each.name in names and each.doubted is not None]
-        cells[:] = [AgainCell(work.place, report=each.reports[0], seen=each.rerun) for each in todo if each.rerun]
-        answered = 0
-        for cell, row in work.rows(cells, until, lambda at: f"is it flaky? {cells[at].name}"):
-            work.journal.keep_rerun(cell.report.subject, Rerun.from_json(row["found"]))
-            answered += 1
-        if answered == 0:
+        doubted = [each.doubted for each in clusters if each.name in names and each.doubted is not None]
+        if not _run_again(work, doubted, until):
             return clusters
+
+
+def _run_again(work: TriageWork, doubted: Sequence[FailureMember], until: float) -> int:
+    """How many of these were run again before the time was over."""
+    cells = [AgainCell(work.place, report=each.reports[0], seen=each.rerun) for each in doubted if each.rerun]
+    answered = 0
+    for cell, row in work.rows(cells, until, lambda at: f"is it flaky? {cells[at].name}"):
+        work.journal.keep_rerun(cell.report.subject, Rerun.from_json(row["found"]))
+        answered += 1
+    return answered
 
 
 def compare(work: TriageWork, clusters: Iterable[CauseCluster]) -> None:

@@ -192,6 +192,7 @@ class AgainCell(FailureCell):
         return lanes.again(self.report.node, self.seen)
 
     def lost(self, why: str) -> Row:
+        """Nobody asks again: what showed before is reduced."""
         return {"found": replace(self.seen, steady=True).to_json()}
 
 
