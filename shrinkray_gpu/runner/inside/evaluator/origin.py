@@ -111,7 +111,7 @@ class _Search:
         inputs = frozenset(inputs_of(self._address_leaves()))
         assert self.found.buffer is not None
         bounding = self.what_if, self.found.buffer, unique(self.trace.leaves())
-        fewer, by_one = self.what_if.inside_with_fewer(), wrong_mask.by_one(*bounding)
+        fewer, by_one = self.what_if.inside_with_fewer(), wrong_mask.by_one(self.what_if, self.found.buffer, self.trace)
         leaving = self._leaving()
         beyond = frozenset(step.kind for steps in leaving.values() for step in steps)
         sized = wrong_mask.is_sized(self.what_if.seen, self.found.buffer, leaving)
@@ -344,7 +344,14 @@ class _Search:
         return kinds.ARGUMENT if wrong_mask.constexpr(self.launch, step) else step.kind
 
     def _bounding(self) -> List[Step]:
-        return [step for step in self.trace.leaves() if step.role == BOUND]
+        """What may be an extent: not what only multiplies an index, as the size of a block does."""
+        bounds = {leaf.name for side in self.trace.bounds() for leaf in self.trace.below(side)}
+        found = [step for step in self.trace.leaves() if step.role == BOUND]
+        return [step for step in found if step.name in bounds or not self._multiplies_index(step)]
+
+    def _multiplies_index(self, step: Step) -> bool:
+        others = self.trace.beside(step, "arith.muli")
+        return any(leaf.kind in kinds.INDICES for side in others for leaf in side)
 
     def _address_leaves(self) -> List[Step]:
         return [step for step in self.trace.leaves() if step.role in (TERM, FACTOR)]

@@ -122,6 +122,12 @@ class Trace:
             todo.extend(self.inputs(each))
         return out
 
+    def bounds(self) -> List[Step]:
+        """The sides of comparisons that no index is on."""
+        compared = [each for each in self.steps if each.op is not None and each.op.name == "arith.cmpi"]
+        sides = [side for each in compared for side in self.inputs(each)]
+        return [side for side in sides if all(leaf.kind not in INDICES for leaf in self.below(side))]
+
     def compared(self, bound: Step) -> List[Step]:
         """The indices that the mask compares with this bound."""
         return [leaf for leaves in self.beside(bound, "arith.cmpi") for leaf in leaves if leaf.kind in INDICES]

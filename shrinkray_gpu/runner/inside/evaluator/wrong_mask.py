@@ -14,13 +14,12 @@ from .numbers import number
 from .trace import BOUND, Step, Trace
 
 
-def by_one(what_if: Counterfactual, buffer: Buffer, steps: Iterable[Step]) -> bool:
-    """Whether the access is inside where a bound of its mask that is an extent of the tensor's is one less. `steps`:
-    what mask and address are made of."""
+def by_one(what_if: Counterfactual, buffer: Buffer, trace: Trace) -> bool:
+    """Whether the access is inside where its mask compares with one less than an extent of the tensor's. The address
+    may hang on the same argument, and stays as it is."""
     own = extents_of(buffer)
-    bounds = [step for step in steps if step.role == BOUND and step.kind in (kinds.ARGUMENT, kinds.CONSTANT)]
-    values = [(step, step.scalar) for step in bounds]
-    return any(value in own and what_if.inside({step: value - 1}) for step, value in values if value)
+    values = [(side, side.scalar) for side in trace.bounds()]
+    return any(value in own and what_if.inside({side: value - 1}) for side, value in values if value)
 
 
 def passed(what_if: Counterfactual, buffer: Buffer, steps: Iterable[Step], arguments: Sequence[Any]) -> Tuple[str, ...]:
@@ -59,7 +58,5 @@ def constexpr(launch: LaunchedKernel, step: Step) -> str:
 
 def constexprs(launch: LaunchedKernel, trace: Trace) -> FrozenSet[str]:
     """Those of which a side of the mask's comparisons is made that no index is on."""
-    compared = [each for each in trace.steps if each.op is not None and each.op.name == "arith.cmpi"]
-    sides = [trace.below(side) for each in compared for side in trace.inputs(each)]
-    bounds = (leaf for side in sides if all(each.kind not in kinds.INDICES for each in side) for leaf in side)
+    bounds = (leaf for side in trace.bounds() for leaf in trace.below(side))
     return frozenset(filter(None, (constexpr(launch, leaf) for leaf in bounds)))
