@@ -229,6 +229,8 @@ def _drift(mine: Cause, theirs: Cause) -> str:
             return f"{what} is now in the address"
     if mine.beyond and _leaves_otherwise(frozenset(mine.beyond), frozenset(theirs.beyond)):
         return f"beyond the tensor is {_words(frozenset(theirs.beyond))} instead of {_words(frozenset(mine.beyond))}"
+    if mine.unseen and not theirs.unseen:
+        return f"the mask of the {mine.access} sees each index that leaves the tensor"
     if theirs.first and not mine.first:
         return "the first program instance already goes wrong"
     if theirs.always and not mine.always:

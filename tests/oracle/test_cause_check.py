@@ -226,6 +226,13 @@ def test_a_bound_that_is_one_too_many_stays_an_extent_of_the_tensor() -> None:
     assert "takes one too many" in causes.difference(ran(replace(mask, by_one=False)))
 
 
+def test_an_index_that_the_mask_does_not_see_may_be_of_another_sort_and_not_be_gone() -> None:
+    mask = replace(OPEN, kind=cause.WRONG_MASK, masked=True, bounds=1, unseen=("trip",))
+    causes = LaunchCauses.of(ran(mask))
+    assert causes is not None and causes.difference(ran(replace(mask, unseen=("range",)))) == ""
+    assert "sees each index" in causes.difference(ran(replace(mask, unseen=())))
+
+
 def test_where_the_tensor_may_be_too_small_it_is_left_no_further() -> None:
     """A tensor that is as large as it should be mends what reached that far, and nothing else."""
     for below, further, nearer in ((False, 600, 500), (True, -600, -500)):

@@ -82,6 +82,7 @@ def _of_access(launch: LaunchedKernel, found: Found, begins: Origin) -> Cause:
         passed=begins.passed,
         foreign=begins.foreign,
         beyond=tuple(sorted(begins.beyond)),
+        unseen=tuple(sorted(begins.unseen)),
         guards=begins.guards,
         bounds=begins.bounds,
         indices=tuple(sorted(begins.indices)),

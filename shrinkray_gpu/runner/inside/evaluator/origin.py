@@ -58,6 +58,7 @@ class Origin:
     passed: Tuple[str, ...] = ()
     foreign: Tuple[str, ...] = ()
     beyond: FrozenSet[str] = frozenset()
+    unseen: FrozenSet[str] = frozenset()
     guards: int = 0
     bounds: int = 0
     indices: FrozenSet[str] = frozenset()
@@ -126,7 +127,8 @@ class _Search:
         }
         values = [step.value(self.lane) for step in unique(given) if step.kind == kinds.LOADED]
         found = Origin(kind, role=TERM, inputs=inputs, op=self.note.op, fewer=fewer, by_one=by_one, beyond=beyond)
-        found = replace(found, indices=frozenset(self._indices()))
+        unseen = frozenset(self._unseen()) if self.note.masked else frozenset()
+        found = replace(found, indices=frozenset(self._indices()), unseen=unseen)
         operands = tuple(v[0] for v in values if v)
         return replace(found, parameters=behind, varying=len(loaded), operands=operands, passed=passed, sized=sized)
 
@@ -140,6 +142,17 @@ class _Search:
             elif index:
                 yield "%s in the mask" % index
         yield from _behind(self.trace.leaves())
+
+    def _unseen(self) -> Iterator[str]:
+        """See `Cause.unseen`."""
+        seen = {step.index for step in self.trace.leaves() if step.role == BOUND}
+        of: Dict[str, List[Step]] = {}
+        for step in unique(self._address_leaves()):
+            if step.index:
+                of.setdefault(self.what_if.dimension(step), []).append(step)
+        for steps in of.values():
+            if any(step.index in seen for step in steps):
+                yield from (step.kind for step in steps if step.index not in seen)
 
     def _leaving(self) -> Dict[int, Set[Step]]:
         """The indices that leave a dimension of the tensor; where none does by itself, with what is added to them."""

@@ -110,6 +110,9 @@ class Cause:
     beyond: Tuple[str, ...] = ()
     """Of a missing mask, and of one that lets it through: which sorts of indices leave their dimension of the tensor,
     as in `inputs`, with the numbers that are added to them if it takes these; empty where nobody knows."""
+    unseen: Tuple[str, ...] = ()
+    """Of a mask that lets it through: which sorts of indices are not in it, where another one of the same dimension is,
+    as the `k` of `x + at + k` behind `at < n`."""
     guards: int = 0
     """How many branches lead to the access by a condition on something that its address is made of."""
     bounds: int = 0
