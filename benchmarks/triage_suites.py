@@ -71,7 +71,8 @@ def asked(words: Sequence[str], folder: Path, given: argparse.Namespace) -> dict
     """Raises SystemExit where it fails."""
     command = [sys.executable, "-m", "shrinkray_gpu", "triage", "--json", *["--arch", "sm_90"] * (not given.gpu)]
     command += ["--max-time", f"{given.max_time:g}", *["--no-reduce"] * given.no_reduce, *words]
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    path = os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
+    environment = {**os.environ, "PYTHONPATH": path}
     done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True)
     if done.returncode:
         raise SystemExit(f"{' '.join(command)}: exit code {done.returncode}\n{done.stderr}")

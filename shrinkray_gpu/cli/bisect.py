@@ -55,6 +55,13 @@ NOT_FOUND = 3
 
 class _Bisect(TakesProgram):
     interrupted = "interrupted; every answer so far is kept. The same command goes on with them"
+    panels = {
+        "What is searched": ("good", "bad", "over", "triton", "index"),
+        "What counts": ("oracle", "reject", "corpus", "confidence", "runs", "restart"),
+        "How it is run": ("arch", "python", "env", "cwd", "timeout"),
+        "For git bisect run": ("print-script", "build", "rate"),
+        "What is said": ("json", "help"),
+    }
 
 
 @click.command("shrink bisect", cls=_Bisect, context_settings=CONTEXT)

@@ -24,7 +24,15 @@ from shrinkray_gpu.cli.words import (
 from shrinkray_gpu.events import SCHEMA
 
 
-@click.command("shrink explain", cls=TakesModule, context_settings=CONTEXT)
+class _Explain(TakesModule):
+    panels = {
+        "What is explained": ("m", "oracle", "intermittent", "synccheck", "triton", "ptxas"),
+        "How it is run": ("arch", "python", "env", "cwd", "timeout"),
+        "What is said": ("json", "help"),
+    }
+
+
+@click.command("shrink explain", cls=_Explain, context_settings=CONTEXT)
 @file_or_module()
 @click.option("--oracle", multiple=True, metavar="SPEC", help="The fault that it must show; repeatable, all must hold.")
 @running("FILE", each="a run", default="300")

@@ -31,7 +31,15 @@ from shrinkray_gpu.questions.ir.study import check_countable, study
 from shrinkray_gpu.questions.varying import axis
 
 
-@click.command("shrink ir", cls=TakesProgram, context_settings=CONTEXT)
+class _Ir(TakesProgram):
+    panels = {
+        "What is counted": ("count", "good", "bad", "stress", "known", "over", "kernel"),
+        "How it is run": ("arch", "python", "env", "cwd", "timeout", "triton", "jobs"),
+        "What comes of it": ("output", "json", "help"),
+    }
+
+
+@click.command("shrink ir", cls=_Ir, context_settings=CONTEXT)
 @click.argument("file", type=click.Path(path_type=Path), required=False)
 @click.argument("args", nargs=-1)
 @click.option(

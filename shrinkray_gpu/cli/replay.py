@@ -41,7 +41,16 @@ from shrinkray_gpu.runner.sandbox import SandboxPlaces
 CORPUS = Path("corpus")
 
 
-@click.command("shrink replay", cls=OneLineComplaints, context_settings=CONTEXT)
+class _Replay(OneLineComplaints):
+    panels = {
+        "What is replayed": ("case", "triton", "ptxas", "bisect", "runs"),
+        "How it is run": ("arch", "python", "env", "sandbox", "jobs", "restart"),
+        "What it is spread over": ("ray", "accelerator", "shard", "merge"),
+        "What comes of it": ("json", "junit", "html", "help"),
+    }
+
+
+@click.command("shrink replay", cls=_Replay, context_settings=CONTEXT)
 @click.argument("paths", nargs=-1, type=click.Path(path_type=Path), metavar="[CORPUS]")
 @click.option("--case", "names", multiple=True, metavar="NAME", help="This case only; repeatable.")
 @click.option(

@@ -31,7 +31,15 @@ RUNS = 20
 """On a GPU. A rate of 14 % and more shows in 20 runs with a probability of 95 %."""
 
 
-@click.command("shrink sweep", cls=TakesProgram, context_settings=CONTEXT)
+class _Sweep(TakesProgram):
+    panels = {
+        "What is swept": ("over", "runs", "oracle", "reject"),
+        "How it is run": ("arch", "python", "env", "cwd", "timeout", "cold", "jobs"),
+        "What comes of it": ("output", "json", "help"),
+    }
+
+
+@click.command("shrink sweep", cls=_Sweep, context_settings=CONTEXT)
 @click.argument("file", type=click.Path(path_type=Path), required=False)
 @click.argument("args", nargs=-1)
 @click.option("--over", multiple=True, metavar="NAME=V,V,...", help="A name and its values; repeatable, all with all.")

@@ -38,6 +38,12 @@ class _TriageCommand(OneLineComplaints):
     """What stands behind `--` is a pytest command; all before it is ours."""
 
     interrupted = "interrupted; the same command goes on"
+    panels = {
+        "How it is run": ("arch", "python", "env", "cwd", "timeout"),
+        "How far it goes": ("hours", "max-time", "shrink-args", "no-reduce", "restart"),
+        "What it is spread over": ("ray", "accelerator", "shard", "merge"),
+        "What comes of it": ("output", "quiet", "json", "help"),
+    }
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         at = args.index("--") if "--" in args else len(args)

@@ -11,7 +11,8 @@ import pytest
 from click.testing import CliRunner
 
 from shrinkray_gpu.cli.main import COMMANDS, command, main
-from shrinkray_gpu.cli.reduce import _Reduce, check_command, reduce_command
+from shrinkray_gpu.cli.reduce import check_command, reduce_command
+from shrinkray_gpu.cli.words import OneLineComplaints
 
 RUNNER = CliRunner()
 
@@ -36,12 +37,15 @@ def test_the_help_shows_each_command_and_each_option() -> None:
     assert {name for name in shown if name.startswith("--") and name not in text} == set()
 
 
-def test_each_option_is_in_one_group_of_eight_at_most() -> None:
-    names = [name for group in _Reduce.panels.values() for name in group]
-    assert len(names) == len(set(names)) and all(len(group) <= 8 for group in _Reduce.panels.values())
-    options = [each for each in reduce_command.params if each.param_type_name == "option" and not each.hidden]  # type: ignore[attr-defined]
+@pytest.mark.parametrize("name", ["reduce", "triage", "replay", "bisect", "ir", "sweep", "explain"])
+def test_each_option_is_in_one_group_of_eight_at_most(name: str) -> None:
+    of = command(name)
+    assert isinstance(of, OneLineComplaints)
+    names = [each for group in of.panels.values() for each in group]
+    assert all(len(group) <= 8 for group in of.panels.values())
+    options = [each for each in of.params if each.param_type_name == "option" and not each.hidden]  # type: ignore[attr-defined]
     left = [each.opts for each in options if not {name.lstrip("-") for name in each.opts} & set(names)]
-    assert left == [] and len(names) == len(options) + len(["help"])
+    assert left == [] and len(names) == len(set(names)) == len(options) + len(["help"])
 
 
 @pytest.mark.parametrize("name", COMMANDS)
