@@ -24,7 +24,7 @@ from shrinkray_gpu.runner.pool import Pool
 from shrinkray_gpu.runner.run import Run
 from shrinkray_gpu.same_fault import controls
 from shrinkray_gpu.same_fault.active_controls import ActiveControls, ControlTrials
-from shrinkray_gpu.same_fault.argument_controls import of_arguments, of_front_end, of_switches
+from shrinkray_gpu.same_fault.argument_controls import of_arguments, of_front_end, of_gates, of_switches
 from shrinkray_gpu.same_fault.checkpoints import Checkpoints
 from shrinkray_gpu.same_fault.fingerprints import Fingerprints
 from shrinkray_gpu.same_fault.result_controls import kernels_of, of_results
@@ -45,12 +45,13 @@ def slippage_checks(
     named: Sequence[controls.Control],
     options: Options,
     known: Fault | None = None,
+    gates: Sequence[str] = (),
 ) -> SlippageChecks:
     """The checks of this reduction: they begin with the original at once, beside the search. `known`: what the
-    instruments said of the user's own program, where that was lifted."""
+    instruments said of the user's own program, where that was lifted. `gates`: switches that led there."""
     reference = plan.oracle.reference if isinstance(plan.oracle, SameFaultOracle) else None
     flaky = test.policy.repeats is not None
-    standard = _standard(original, plan, reference, known)
+    standard = (*of_gates(gates), *_standard(original, plan, reference, known))
     active = ActiveControls(
         original,
         _trying(plan, test, named, len(standard), jobs_of(options)),

@@ -39,6 +39,7 @@ from shrinkray_gpu.source.libraries import is_plain, names_libraries
 from shrinkray_gpu.start import Start, UserProgram, without
 from shrinkray_gpu.start.argument_slice import without_marks
 from shrinkray_gpu.start.choice import from_elsewhere
+from shrinkray_gpu.start.refused_slice import made_gates
 from shrinkray_gpu.start.several_gpus import on_groups
 from shrinkray_gpu.start.unread_values import with_unread_kept, without_unread_marks
 
@@ -165,7 +166,8 @@ def prepare(
         for line in findings(plan, start.reference):
             say(line)
         if options.guards and plan.oracle.needs.run:
-            ready = replace(ready, checks=slippage_checks(program, plan, test, named, options, start.fault))
+            gates = _gates(start, given)
+            ready = replace(ready, checks=slippage_checks(program, plan, test, named, options, start.fault, gates))
             _insist(ready, say)
     except UsageError as error:
         ready.close()
@@ -176,6 +178,13 @@ def prepare(
         ready.close()
         raise
     return ready
+
+
+def _gates(start: Start, given: UserProgram) -> list[str]:
+    """The switches of the user's own program that lead to what the compiler refuses, where a launch alone has them as
+    literals."""
+    seen = start.reference
+    return made_gates(given.program.text, seen) if start.alone and seen is not None else []
 
 
 def most_of(start: Start, given: UserProgram) -> Extent:

@@ -5,7 +5,8 @@ usual-constant=P    for what the front end refuses: a constant that a tile may b
 usual-type=P        for what the front end refuses: a tensor of another type. A fault that vanishes is one of that
 other-type=P        tensor's type, and a type that is written into the kernel is another fault
 other-constant=P    for a launch out of resources of which the host makes the constants: half of one. And for memory
-                    that nobody wrote: a switch of a kernel that could have written it, the other way
+                    that nobody wrote: a switch of a kernel that could have written it, the other way; and for what
+                    the compiler refuses, a switch that the host decides and that leads there
 """
 
 from __future__ import annotations
@@ -60,6 +61,12 @@ def of_switches(causes: LaunchCauses, text: str) -> tuple[Control, ...]:
         return ()
     kernels = _functions(ast.parse(text))
     return _controls(f"{OTHER_CONSTANT}={name}" for kernel in kernels for name in _parameters(kernel)[0])
+
+
+def of_gates(names: Iterable[str]) -> tuple[Control, ...]:
+    """Those for switches that the host decides, and that lead to what the compiler refuses: the mistake may be there,
+    and then the other way is the fix."""
+    return _controls(f"{OTHER_CONSTANT}={name}" for name in names)
 
 
 def _controls(ways: Iterable[str]) -> tuple[Control, ...]:

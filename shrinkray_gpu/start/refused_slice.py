@@ -84,11 +84,41 @@ def with_refused_kept(text: str, run: Run, wanted: Collection[str]) -> str:
 
 def made_constants(text: str, run: Run) -> list[str]:
     """The constants of the kernel that the refused statement hangs on; none where the host computes none of them."""
-    refused = refusal(run)
-    found = _in_kernel(ast.parse(text), refused) if refused is not None else None
-    if refused is None or found is None or not computed(text, refused.kernel, found[1]):
+    return _made(text, run, gates=False)
+
+
+def made_gates(text: str, run: Run) -> list[str]:
+    """The constants of the kernel that the host computes, and that decide only whether the refused statement is
+    compiled: `if WELFORD:` around it. With another value nothing is refused, which tells nothing of the statement."""
+    return _made(text, run, gates=True)
+
+
+def _made(text: str, run: Run, gates: bool) -> list[str]:
+    refused, tree = refusal(run), ast.parse(text)
+    found = _in_kernel(tree, refused) if refused is not None else None
+    kernel = function(tree, refused.kernel) if refused is not None else None
+    if refused is None or found is None or kernel is None:
         return []
-    return found[1]
+    around = _gates(kernel, found[0].statements[-1])
+    wanted = [name for name in found[1] if (name in around) == gates]
+    if gates:
+        return [name for name in wanted if _is_decided(tree, refused.kernel, name)]
+    given = {name: _passed(tree, refused.kernel, name) for name in wanted}
+    unknown = [name for name in wanted if not (given[name] and all(map(_is_written, given[name])))]
+    return wanted if computed(text, refused.kernel, unknown) else []
+
+
+def _is_written(value: ast.expr) -> bool:
+    return isinstance(value, ast.Constant)
+
+
+def _gates(kernel: ast.FunctionDef, refused: ast.stmt) -> set[str]:
+    """The names that conditions around a statement of a kernel read, and that only conditions read."""
+    conditions = [each.test for each in ast.walk(kernel) if isinstance(each, (ast.If, ast.IfExp))]
+    asked = {node for test in conditions for node in ast.walk(test)}
+    others = {node.id for node in ast.walk(kernel) if isinstance(node, ast.Name) and node not in asked}
+    branches = (each for each in ast.walk(kernel) if isinstance(each, ast.If) and refused in ast.walk(each))
+    return {name for each in branches for name in names(each.test)} - others
 
 
 def not_stated(text: str, run: Run) -> list[str]:
@@ -124,10 +154,22 @@ def passed_types(run: Run) -> dict[str, str]:
 def computed(text: str, kernel: str, wanted: Collection[str], launched: bool = True) -> bool:
     """Whether the host computes any of these constants or options of a kernel. `launched`: see HostCode."""
     tree = ast.parse(text)
-    code = HostCode(tree)
-    values = [value for call in launches_of(tree, kernel, code) for value in passed(tree, call, kernel, wanted)]
+    values = [value for name in wanted for value in _passed(tree, kernel, name)]
     found = slice_of(tree, kernel, wanted, launched=launched)
     return bool(values) and any(is_computed(part) for part in (*found.statements, *values))
+
+
+def _passed(tree: ast.Module, kernel: str, name: str) -> list[ast.expr]:
+    """What the launches of a kernel pass for one of its parameters."""
+    return [value for call in launches_of(tree, kernel, HostCode(tree)) for value in passed(tree, call, kernel, [name])]
+
+
+def _is_decided(tree: ast.Module, kernel: str, name: str) -> bool:
+    """Whether the host compares or computes something to choose a value. That a tensor was passed is no choice."""
+    values = _passed(tree, kernel, name)
+    nodes = [each for part in (*slice_of(tree, kernel, [name]).statements, *values) for each in ast.walk(part)]
+    compared = [each for each in nodes if isinstance(each, ast.Compare)]
+    return any(map(is_computed, values)) or any(not isinstance(each.ops[0], (ast.Is, ast.IsNot)) for each in compared)
 
 
 def _refused(kernel: ast.FunctionDef, tree: ast.Module, fault: Fault, said: str) -> ast.stmt | None:

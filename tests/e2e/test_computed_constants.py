@@ -180,3 +180,51 @@ def test_two_shapes_that_disagree_stay_computed_though_a_launch_before_would_be_
     assert "print" not in repro and repro.count(wrong) == 1, repro
     cured = judged(repro.replace(wrong, "triton.next_power_of_2(size // 2 + 1)"), words)
     assert cured.answer is Answer.PASSES and "it ends well (exit 0)" in cured.why, cured
+
+
+GATED = """\
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def row_mean(x, out, width, BLOCK: tl.constexpr, WIDE: tl.constexpr):
+    columns = tl.arange(0, BLOCK)
+    if WIDE:
+        total = 0
+        for start in range(0, width, BLOCK):
+            total += tl.sum(tl.load(x + start + columns, mask=start + columns < width, other=0.0))
+    else:
+        total = tl.sum(tl.load(x + columns, mask=columns < width, other=0.0))
+    tl.store(out, total / width)
+
+
+def mean_of(width, limit=512):
+    x, out = torch.zeros(width, device="cuda"), torch.zeros(1, device="cuda")
+    block = min(triton.next_power_of_2(width), limit)
+    row_mean[(1,)](x, out, width, BLOCK=block, WIDE=block < width)
+    return out
+
+
+for width in (100, 1280):
+    print(width, mean_of(width))
+"""
+
+
+@pytest.mark.slow
+def test_a_switch_that_leads_to_what_is_refused_keeps_no_host_code_and_stays_a_switch(
+    tmp_path: Path, judged: Judged
+) -> None:
+    pytest.importorskip("triton")
+    (tmp_path / "failing.py").write_text(GATED)
+    words = "Loop-carried variable total has initial type"
+    said = shrink("failing.py", "--oracle", words, "--arch", "sm_90", "--jobs", "1", *SHORT, "--json", cwd=tmp_path)
+    assert said.code == 0 and said.result["lifted"].startswith("lifted: the launch of row_mean alone"), said
+    repro = (tmp_path / "repro_failing.py").read_text()
+    assert "if WIDE:" in repro and "def mean_of" not in repro, repro
+    cures = [("WIDE=True", "WIDE=False"), ("total = 0\n", "total = 0.0\n")]
+    for wrong, right in cures:
+        assert repro.count(wrong) == 1, repro
+        cured = judged(repro.replace(wrong, right), words)
+        assert cured.answer is Answer.PASSES, (right, cured)

@@ -9,7 +9,13 @@ import pytest
 
 from shrinkray_gpu.runner.run import Compilation, Failure, Run
 from shrinkray_gpu.start.argument_slice import HEAD, MARK, PARTS
-from shrinkray_gpu.start.refused_slice import is_computed, made_constants, not_stated, with_refused_kept
+from shrinkray_gpu.start.refused_slice import (
+    is_computed,
+    made_constants,
+    made_gates,
+    not_stated,
+    with_refused_kept,
+)
 
 PROGRAM = """\
 KINDS = {"sum": tl.float32, "count": tl.int32}
@@ -175,3 +181,46 @@ def test_of_a_process_of_the_program_the_kernel_is_known_by_its_launch() -> None
 )
 def test_what_the_host_computes(code: str, computed: bool) -> None:
     assert is_computed(ast.parse(code).body[0]) is computed
+
+
+GATED = """\
+@triton.jit
+def kernel(x, width, BLOCK: tl.constexpr, WIDE: tl.constexpr, SIGNED: tl.constexpr):
+    columns = tl.arange(0, BLOCK)
+    if WIDE:
+        count = 0
+        for start in range(0, width, BLOCK):
+            count += tl.sum(tl.load(x + start + columns))
+    else:
+        count = BLOCK
+    tl.store(x, count)
+
+def run(x, limit=512):
+    width = x.shape[1]
+    block = min(triton.next_power_of_2(width), limit)
+    kernel[(1,)](x, width, BLOCK={block}, WIDE={wide}, SIGNED=x is not None)
+
+run(torch.zeros(4, 1280))
+"""
+LOOP = refused(6, "AssertionError('Loop-carried variable count has initial type int32')")
+
+
+@pytest.mark.parametrize(
+    ("block", "wide", "gates", "constants"),
+    [
+        pytest.param("128", "block < width", ["WIDE"], [], id="computed gate"),
+        pytest.param("128", "True", [], [], id="written gate"),
+        pytest.param("128", "x is not None", [], [], id="a tensor is given"),
+        pytest.param("limit // 3", "block < width", ["WIDE"], ["BLOCK"], id="and a computed number"),
+    ],
+)
+def test_a_switch_around_the_refused_statement_is_no_number_that_it_hangs_on(
+    block: str, wide: str, gates: list[str], constants: list[str]
+) -> None:
+    text = GATED.format(block=block, wide=wide)
+    assert made_gates(text, LOOP) == gates and made_constants(text, LOOP) == constants
+
+
+def test_a_switch_that_is_read_elsewhere_is_no_gate() -> None:
+    text = GATED.format(block="128", wide="block < width").replace("count = 0\n", "count = WIDE\n")
+    assert made_gates(text, LOOP) == [] and made_constants(text, LOOP) == ["BLOCK", "WIDE"]
