@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import select
 import signal
 import socket
 import threading
@@ -102,6 +103,15 @@ class Lane:
         """Why it did not come up."""
         self.silent = False
         """Whether it did not even end."""
+
+    @property
+    def is_up(self) -> bool:
+        """Whether it has come up, or came to its end before that: nobody waits for it."""
+        if self.pid or self.link.fileno() < 0:
+            return True
+        waiting = select.poll()
+        waiting.register(self.link, select.POLLIN)
+        return bool(waiting.poll(0))
 
     def wait_ready(self, seconds: float) -> bool:
         """Wait for the process to come up. False if it died or hangs."""

@@ -111,9 +111,8 @@ class StartSearch:
             return
         self.expecting = True
         text = lifted_prelude(self.given.program)
-        beside = lanes.warm.beside(len(self.given.ways))
         for way in self.given.ways:
-            lanes.starter.submit(beside.run, text, way=way)
+            lanes.starter.submit(lanes.warm.start, text, way=way)
 
     def _start(self) -> Start:
         program = self.given.program
