@@ -25,7 +25,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from shrinkray_gpu import calibration
 from shrinkray_gpu.cli import main as cli
 from shrinkray_gpu.device import coredump, disassembly
-from shrinkray_gpu.job import attach, reduce  # noqa: E402
+from shrinkray_gpu.job import attach, reduce, whose  # noqa: E402
 from shrinkray_gpu.judging.ahead import Ahead  # noqa: E402
 from shrinkray_gpu.runner import lanes, plain, pool, sanitizer  # noqa: E402
 
@@ -34,7 +34,7 @@ PHASES = {
     "calibration": (calibration, "make"),
     "search": (reduce, "search"),
     "final check": (reduce, "conclude"),
-    "whose fault it is": (reduce, "whose"),
+    "whose fault it is": (whose, "blame_in_brief"),
     "attachment": (attach, "at_the_end"),
     "attachment written": (attach, "write_attachment"),
 }
