@@ -17,6 +17,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
+from shrinkray_gpu.device import OF_AMD, gpus
 from shrinkray_gpu.errors import UsageError
 from shrinkray_gpu.runner.children import faults
 from shrinkray_gpu.runner.guarded import MAIN, Guarded, KeeperKilled, MemoryCheck
@@ -77,6 +78,7 @@ class Setup:
             "warm": self.warm,
             "reuse": self.reuse,
             "prepare": self.prepare,
+            "capability": (not OF_AMD and gpus.capability()) or 0 if self.warm and self.prepare else 0,
             "confine": self.confine,
             "left_open": list(self.left_open),
             "cwd": os.getcwd(),
