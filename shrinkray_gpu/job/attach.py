@@ -134,6 +134,8 @@ def _releases(folder: Path, told: Mapping[str, Any], tritons: Sequence[str], pyt
         at_hand = environments.tritons_at_hand(python)[:AT_HAND]
         tritons = [version for version in at_hand if version not in found]
     pythons = {version: environments.with_triton(version, python=python, say=say) for version in tritons}
+    if not pythons:  # to lay a case out reads all modules of the repro: a second
+        return found
     with tempfile.TemporaryDirectory(prefix="shrink-") as aside:
         case = addition.lay_out(Path(aside, "case"), told)
         for version, interpreter in pythons.items():

@@ -114,7 +114,7 @@ class StartSearch:
         self.expecting = True
         text = lifted_prelude(self.given.program)
         for way in self.given.ways:
-            lanes.starter.submit(lanes.warm.start, text, way=way)
+            lanes.starter.submit(lanes.warm.start, text, lanes=1, way=way)  # the search waits for one of these
 
     def _start(self) -> Start:
         program = self.given.program

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 import time
 from collections.abc import Callable
@@ -10,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from shrinkray_gpu.corpus import environments
 from shrinkray_gpu.job import attach, conclusion, final_check, inquiry
 from shrinkray_gpu.job.inquiry import Inquiry
 from shrinkray_gpu.job.reduce import reduce
@@ -92,3 +94,11 @@ def test_where_the_user_says_how_long_a_run_may_take_they_wait(tmp_path: Path, s
     reduced(tmp_path, timeout=60.0)
     [checked], [blamed], [measured] = spans.values()
     assert checked[1] < blamed[0] < measured[0]
+
+
+def test_where_no_other_release_is_at_hand_no_case_is_laid_out_for_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of this one nothing is known that a case needs."""
+    monkeypatch.setattr(environments, "tritons_at_hand", lambda python: [])
+    assert attach._releases(tmp_path, {}, (), sys.executable, print) == {}
