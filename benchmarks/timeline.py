@@ -25,7 +25,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from shrinkray_gpu import calibration
 from shrinkray_gpu.cli import main as cli
 from shrinkray_gpu.device import coredump, disassembly
-from shrinkray_gpu.job import attach, reduce  # noqa: E402
+from shrinkray_gpu.job import attach, reduce, whose  # noqa: E402
 from shrinkray_gpu.judging.ahead import Ahead  # noqa: E402
 from shrinkray_gpu.runner import lanes, plain, pool, sanitizer  # noqa: E402
 
@@ -34,10 +34,13 @@ PHASES = {
     "calibration": (calibration, "make"),
     "search": (reduce, "search"),
     "final check": (reduce, "conclude"),
+    "whose fault it is": (whose, "blame_in_brief"),
     "attachment": (attach, "at_the_end"),
+    "attachment written": (attach, "write_attachment"),
 }
 CLOCKED = {
     "a worker comes up": (lanes.Worker, "__init__"),
+    "a lane is forked": (lanes.Worker, "spawn"),
     "a lane comes up": (lanes.Lane, "wait_ready"),
     "a run in a lane or process": (lanes.Lane, "run"),
     "a cold process": (pool, "cold"),
@@ -94,14 +97,15 @@ def told(events: Iterable[Event]) -> list[str]:
     for event in rest:
         if (search is None or event.begun < search.begun) and event.ended - event.begun >= LONG:
             lines.append(f"{event.begun:8.1f} {event.ended - event.begun:8.1f} s  {event.kind}  [{event.thread}]")
-    if search is not None:
-        lines += ["", f"{'in the search':32} {'times':>6} {'sum s':>8} {'busy s':>8} {'longest':>8}"]
+    spans = {"before the search": (0.0, search.begun), "in the search": (search.begun, search.ended)} if search else {}
+    spans["after the search" if search else "in all"] = (search.ended if search else 0.0, float("inf"))
+    for named, (begun, ended) in spans.items():
+        lines += ["", f"{named:32} {'times':>6} {'sum s':>8} {'busy s':>8} {'longest':>8}"]
         for kind in CLOCKED:
-            mine = [event for event in rest if event.kind == kind and search.begun <= event.begun < search.ended]
+            mine = [(event.begun, event.ended) for event in rest if event.kind == kind and begun <= event.begun < ended]
             if mine:
-                spans = [(event.begun, event.ended) for event in mine]
-                took = [end - begin for begin, end in spans]
-                lines.append(f"{kind:32} {len(mine):6} {sum(took):8.1f} {_busy(spans):8.1f} {max(took):8.2f}")
+                took = [end - begin for begin, end in mine]
+                lines.append(f"{kind:32} {len(mine):6} {sum(took):8.1f} {_busy(mine):8.1f} {max(took):8.2f}")
     return lines
 
 

@@ -7,12 +7,14 @@ rarer. Lanes that do so are stepped down from.
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import replace
 from math import ceil
 
 from shrinkray_gpu.calibration.missed import ALIKE, several, verdict_on
 from shrinkray_gpu.calibration.plan import Plan
 from shrinkray_gpu.calibration.rate import with_rate
+from shrinkray_gpu.errors import UsageError
 from shrinkray_gpu.oracle.statistics import Rate, by_chance
 from shrinkray_gpu.runner.fence import advice, refused
 from shrinkray_gpu.runner.pool import Pool
@@ -66,6 +68,9 @@ def _as_cold(plan: Plan, pool: Pool, source: str) -> Plan:
     asked = pool
     if not plan.oracle.needs.timing:  # it is known by now how long it takes
         asked = pool.on(replace(pool.terms, seconds=min(pool.seconds, max(LANE, 10 * plan.seen.cold_seconds))))
+        if plan.gpu and pool.hosts is None:
+            with suppress(UsageError):  # of which the run tells
+                asked.start(source, lanes=1 + CHECKS)  # contexts of the further runs come up beside the first
     runs = [asked.run(source, fresh=True)]
     if runs[0].timed_out and not plan.oracle.needs.timing:
         raise ModeRejected(f"in a lane it was still running after {runs[0].seconds:.0f} s")

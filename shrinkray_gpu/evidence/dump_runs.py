@@ -107,7 +107,7 @@ class LaneDumps:
 
     def prepare(self, peak: int) -> None:
         """Bring up that worker: with its imports it takes as long as a cold process."""
-        self.pool.run("", way=self.way(peak))
+        self.pool.start("", way=self.way(peak))
 
     def fault(self, text: str) -> tuple[Fault | None, bool]:
         """The fault of a run of `text`, with what the dump of another one tells; None if the one shows none, or the

@@ -35,6 +35,7 @@ from shrinkray_gpu.runner.pool import Script
 
 AT_HAND = 2
 """Releases of Triton tried where nobody names one, of those that are installed aside. Each is a run of the repro."""
+MAKING = f"making the attachment, {SECONDS:.0f} s of experiments at most (--no-report: none) ..."
 _ASKED = ("original", "output", "oracle", "spec", "before", "after", "tries", "seconds", "verified", "final_runs")
 _COMPARED = "run it with both releases; what the launch returns has n_regs, and n_spills in units of 4 bytes"
 
@@ -133,6 +134,8 @@ def _releases(folder: Path, told: Mapping[str, Any], tritons: Sequence[str], pyt
         at_hand = environments.tritons_at_hand(python)[:AT_HAND]
         tritons = [version for version in at_hand if version not in found]
     pythons = {version: environments.with_triton(version, python=python, say=say) for version in tritons}
+    if not pythons:  # to lay a case out reads all modules of the repro: a second
+        return found
     with tempfile.TemporaryDirectory(prefix="shrink-") as aside:
         case = addition.lay_out(Path(aside, "case"), told)
         for version, interpreter in pythons.items():
@@ -164,7 +167,6 @@ def at_the_end(
 ) -> Measurements | None:
     """What an attachment needs to have run, at the end of a reduction. None, and a word to the user, where that fails:
     the repro is there, and it must not be lost over this."""
-    say(f"making the attachment, {SECONDS:.0f} s of experiments at most (--no-report: none) ...")
     try:
         known = versions(options.python, plan.pool.setup.environment, gpu=plan.gpu)
         text = header.above(text, output.name, versions=known, arch=options.arch, argv=options.argv)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
@@ -61,17 +61,31 @@ class ReproFindings:
 
 
 def conclude(
-    ready: Ready, reduction: Reduction, original: Program, output: Path, options: Options, say: Say
+    ready: Ready,
+    reduction: Reduction,
+    original: Program,
+    output: Path,
+    options: Options,
+    say: Say,
+    *,
+    seen: Callable[[str, str], None],
 ) -> ReproFindings:
-    """Write the repro, and ask clean runs, controls and instruments what they say of it."""
+    """Write the repro, and ask clean runs, controls and instruments what they say of it. `seen` is called with its text
+    and its fault in words, as the instruments see it beside the clean runs."""
     say("verifying the result in clean processes ...")
     plan, checks, best = ready.plan, ready.checks, reduction.program.text
-    with ThreadPoolExecutor(1, thread_name_prefix="evidence") as beside:
-        # Where chance has a part in the fault, work beside the clean runs would change their rate. Where time has, the
-        # clean runs would slow down what must end under a control.
-        apart = plan.rate is not None or plan.oracle.needs.timing
+
+    def look() -> None:
+        fault = checks.fault_of(best) if checks else None
+        seen(ready.shown(best), str(fault) if fault is not None else "")
+
+    with ThreadPoolExecutor(2, thread_name_prefix="evidence") as beside:
+        apart = ready.clean_runs_alone
         looked = beside.submit(checks.compared, best) if checks and not apart else None
+        told = beside.submit(look) if not apart else None
         final = final_check(ready.shown(best), output, plan, options)
+    if told is not None:
+        told.result()
     if final.unknown:
         say(f"{final.unknown} clean runs told nothing, the second time with more time as well: {final.instead}")
     if final.other_error:

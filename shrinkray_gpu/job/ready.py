@@ -103,6 +103,12 @@ class Ready:
     most: Extent
     """No result has more: what the user gave, with the modules of its own that are in the program to begin with."""
 
+    @property
+    def clean_runs_alone(self) -> bool:
+        """Whether nothing may go on beside the clean runs at the end. Where chance has a part in the fault, that would
+        change their rate. Where time has, they would slow down what must end under a control."""
+        return self.plan.rate is not None or self.plan.oracle.needs.timing
+
     def laid_out(self, text: str) -> str:
         """A text set as a person would have written it."""
         return layout(text, most=self.most.lines)

@@ -7,17 +7,16 @@ import shlex
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from shrinkray_gpu.attachment.header import Header
 from shrinkray_gpu.cells.cell import CellEngine
 from shrinkray_gpu.errors import NotReproduced, UsageError
 from shrinkray_gpu.events import Checked, Finished, Hear, Phase, Verified, one_at_a_time, saying
 from shrinkray_gpu.evidence.other_faults import OtherFaults
-from shrinkray_gpu.evidence.secrets_found import Publish, published_texts, without_secret_words
+from shrinkray_gpu.evidence.secrets_found import Publish, published_texts
 from shrinkray_gpu.evidence.versions import __version__, versions
 from shrinkray_gpu.job import attach, folder_gone, kernel_part
 from shrinkray_gpu.job.asked import (
@@ -34,12 +33,13 @@ from shrinkray_gpu.job.asked import (
     where_it_runs,
 )
 from shrinkray_gpu.job.conclusion import conclude, final_check_error, result_of
+from shrinkray_gpu.job.inquiry import Inquiry
 from shrinkray_gpu.job.ready import prepare, user_program
 from shrinkray_gpu.job.reduction_events import heard_by, started, tell_ready
 from shrinkray_gpu.job.search_run import search
 from shrinkray_gpu.job.second_result import write_second_result
 from shrinkray_gpu.job.try_cells import cluster_of, hosts_of
-from shrinkray_gpu.job.whose import Whose, whose
+from shrinkray_gpu.job.whose import Whose
 from shrinkray_gpu.judging.tiered_test import TieredTest
 from shrinkray_gpu.options import Options, Say, display_name
 from shrinkray_gpu.oracle import Oracle
@@ -47,9 +47,8 @@ from shrinkray_gpu.reduction.journal import Journal
 from shrinkray_gpu.reduction.native.native_tree import can_parse
 from shrinkray_gpu.reduction.outcome import ProgressEvent
 from shrinkray_gpu.reduction.program import Program
-from shrinkray_gpu.reduction.size import lines
 from shrinkray_gpu.result import result_file
-from shrinkray_gpu.result.summary import Result, command_of, context_of, findings
+from shrinkray_gpu.result.summary import Result, context_of, findings
 from shrinkray_gpu.runner.extensions import lacking
 from shrinkray_gpu.runner.interpreter import check_python
 from shrinkray_gpu.runner.scratch_folder import remove_folder
@@ -163,7 +162,8 @@ def _reduced(
         tell_ready(ready, hear)
         options = replace(options, argv=ready.plan.pool.script.argv)
         finds = OtherFaults(folder / "other_faults", context_of(path, ready.plan, options), resumed=journal.resumed)
-        try:
+        inquiry = Inquiry(ready, given, path, output, options, say, stop)
+        with inquiry, closing(ready):  # which is closed first: what the inquiry waits for ends then
             if options.kernel_only:
                 kernel_part.check_plan(ready.plan, lifted=ready.start.alone or bool(ready.start.history))
             begun = time.monotonic()
@@ -174,33 +174,22 @@ def _reduced(
             if hosts is not None:
                 say(f"runs on the cluster: {hosts}")
             hear(Phase("verify"))
-            end = conclude(ready, reduction, program, output, options, say)
+            inquiry.begin_verdict()
+            seen = inquiry.begin_attachment if inquiry.wants_attachment(reduction) else lambda *_: None
+            end = conclude(ready, reduction, program, output, options, say, seen=seen)
             hear(Verified(str(output), end.final.verified, end.final.runs, end.final.stands))
             checked = time.monotonic()
             measured, known = None, versions(options.python, given.setup.environment, gpu=ready.plan.gpu)
             told = Whose()
             if options.report and not stop():
                 hear(Phase("verdict"))
-                told = whose(ready, given, end.comparison, known, say)
+                told = inquiry.verdict(end.comparison, known)
             write_second_result(end, ready.plan, output, options, say=say, stop=stop)
             judged = time.monotonic()
-            if options.report and end.final.stands and reduction.ended in ("done", "out of time") and not stop():
+            if end.final.stands and inquiry.wants_attachment(reduction):
                 hear(Phase("report"))
-                header = Header(
-                    shows=end.fault or str(ready.plan.oracle.spec),
-                    check=""
-                    if ready.plan.oracle.needs.plain
-                    else command_of(
-                        Path(output.name), replace(options, argv=without_secret_words(options.argv)), ready.plan
-                    ),
-                    origin=options.command.command_line
-                    if options.command
-                    else f"{path.name}, {lines(program.text)} lines",
-                )
-                measured = attach.at_the_end(end.shown, output, ready.plan, options, header, say=say, stop=stop)
+                measured = inquiry.measurements(end)
             attached = time.monotonic()
-        finally:
-            ready.close()
     seconds = {
         "start": begun - first,
         "lift": ready.start.seconds,

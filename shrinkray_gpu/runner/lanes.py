@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import select
 import signal
 import socket
 import threading
@@ -16,6 +17,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
+from shrinkray_gpu.device import OF_AMD, gpus
 from shrinkray_gpu.errors import UsageError
 from shrinkray_gpu.runner.children import faults
 from shrinkray_gpu.runner.guarded import MAIN, Guarded, KeeperKilled, MemoryCheck
@@ -76,6 +78,7 @@ class Setup:
             "warm": self.warm,
             "reuse": self.reuse,
             "prepare": self.prepare,
+            "capability": (not OF_AMD and gpus.capability()) or 0 if self.warm and self.prepare else 0,
             "confine": self.confine,
             "left_open": list(self.left_open),
             "cwd": os.getcwd(),
@@ -102,6 +105,15 @@ class Lane:
         """Why it did not come up."""
         self.silent = False
         """Whether it did not even end."""
+
+    @property
+    def is_up(self) -> bool:
+        """Whether it has come up, or came to its end before that: nobody waits for it."""
+        if self.pid or self.link.fileno() < 0:
+            return True
+        waiting = select.poll()
+        waiting.register(self.link, select.POLLIN)
+        return bool(waiting.poll(0))
 
     def wait_ready(self, seconds: float) -> bool:
         """Wait for the process to come up. False if it died or hangs."""

@@ -40,7 +40,7 @@ WORKERS = 3
 OTHERS = 4
 """Fork servers kept besides, for ways that concern the whole process: the candidates never lose theirs to these."""
 SPARES = 2
-"""Lanes that such a server has ready: each may hold a context on the GPU, and is asked now and then only."""
+"""Lanes that such a server has ready once one was taken: each may hold a context on the GPU."""
 NARROW = ("CUDA_DEVICE_MAX_CONNECTIONS", "1")
 """One hardware queue instead of eight: contexts come up 1.6 times (faulting) to 2.3 times (clean) faster on an H100, by
 benchmarks/contexts.py. Streams may wait for one another then, so calibration must have seen the fault so."""
@@ -159,15 +159,15 @@ class Pool:
         """How many lanes came to their end so far, by the reason."""
         return self._record.retired.copy()
 
-    def start(self, source: str) -> Mapping[str, Any]:
-        """Bring up the worker for `source`, and its spare lanes. Returns what the worker says of its interpreter."""
-
-        def report(group: str) -> Mapping[str, Any]:
-            with self._workers.using(*self._worker(self.script.request(source), group, PLAIN)) as stock:
-                return stock.worker.report
-
-        with ThreadPoolExecutor(len(self.groups), thread_name_prefix="up") as threads:
-            return [*threads.map(report, self.groups.names)][0]
+    def start(self, source: str, *, lanes: int = 0, way: KnobSetting = PLAIN) -> Mapping[str, Any]:
+        """Bring up the worker for `source`, and so many lanes, which will be taken at once; that of a way in one group.
+        Returns what the worker says of its interpreter."""
+        stocks, request = self._workers if way.cheap else self._others, self.script.request(source)
+        groups = self.groups.names if way.cheap else self.groups.names[:1]
+        each = -(-lanes // len(groups))
+        with ThreadPoolExecutor(len(groups), thread_name_prefix="up") as threads:
+            made = threads.map(lambda group: stocks.start(*self._worker(request, group, way), lanes=each), groups)
+            return [*made][0]
 
     def run(
         self,
@@ -370,10 +370,10 @@ class Pool:
         if setup.warm and setup.prepare and worker.report["spoilt"] and not worker.report["touched"]:
             worker.close()  # our own warming up started CUDA
             worker = Worker.start(replace(setup, prepare=False))
-        if setup.warm and worker.report["touched"]:
-            worker.close()
-            raise UsageError(f"with {way.name} the script's imports start CUDA, and a child forked then cannot use it")
-        return Stock(worker, SPARES)
+        if not (setup.warm and worker.report["touched"]):
+            return Stock(worker, SPARES, first=0)
+        worker.close()
+        raise UsageError(f"with {way.name} the script's imports start CUDA, and a child forked then cannot use it")
 
     def _setup(self, head: Preamble, group: str, way: KnobSetting) -> Setup:
         environment = self._environment(head.environment, group, way)

@@ -5,17 +5,19 @@ from __future__ import annotations
 import contextlib
 import threading
 from collections import Counter, OrderedDict, deque
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
+from typing import Any
 
 from shrinkray_gpu.runner.lanes import COMES_UP, MEMORY, Lane, Worker
 from shrinkray_gpu.runner.request import Request, RunSettings
 from shrinkray_gpu.runner.run import Run
 
 FIRST = 2
-"""Spare lanes that a worker begins with; there are more as lanes are taken. On a GPU each makes a context, one after
-another for the whole machine: cold processes beside a worker that makes 17 of them take half as long again."""
+"""Spare lanes that a worker begins with, and keeps on the way until somebody has to wait for one. On a GPU each makes a
+context, one after another for the whole machine: cold processes beside a worker that makes 17 of them take half as long
+again, and so does whoever waits for a lane."""
 
 
 @dataclass
@@ -93,6 +95,13 @@ class Stocks:
                     self.drop(stock)
         return Run(terms.mode, exit=None, trouble="the process that forks the lanes was killed")
 
+    def start(self, key: Hashable, make: Callable[[], Stock], *, lanes: int = 0) -> Mapping[str, Any]:
+        """Bring up the worker for `key`, and so many spare lanes, which will be taken at once. Returns what the worker
+        says of its interpreter."""
+        with self.using(key, make) as stock:
+            stock.expect(lanes)
+            return stock.worker.report
+
     def drop(self, stock: Stock) -> None:
         """Have another one made when it is asked for next."""
         with self._lock:
@@ -123,16 +132,24 @@ class WorkerGone(Exception):
 class Stock:
     """The lanes of one worker: spare ones on the way, and used ones that came out clean."""
 
-    def __init__(self, worker: Worker, spares: int) -> None:
+    def __init__(self, worker: Worker, spares: int, first: int = FIRST) -> None:
         self.worker = worker
         self.lock = threading.Lock()
-        self.most = spares
+        self.most, self.wanted = spares, min(first, spares)
+        """Spare lanes at most, and those that are kept on the way: one more for each lane that was waited for."""
         self.clean: deque[Lane] = deque()
         self.spares: deque[Lane] = deque()
         self.closed = False
-        with contextlib.suppress(OSError):  # a worker that was killed meanwhile: there are none to take
-            for _ in range(min(FIRST, spares)):
-                self.spares.append(worker.spawn())
+        self.expect(self.wanted)
+
+    def expect(self, lanes: int) -> None:
+        """Have so many spare lanes on the way, which will be taken at once."""
+        with self.lock, contextlib.suppress(OSError):  # a worker that was killed meanwhile: there are none to take
+            self._have_spares(min(lanes, self.most))
+
+    def _have_spares(self, count: int) -> None:
+        while len(self.spares) < count:
+            self.spares.append(self.worker.spawn())
 
     def run(self, request: Request, settings: RunSettings, terms: LaneTerms, record: LaneRecord) -> Run:
         """Run a candidate in one of the lanes; in another one where that tells of trouble of its own. Raises
@@ -168,12 +185,17 @@ class Stock:
         with self.lock:
             if self.clean and not fresh:
                 return self.clean.pop()
-            if not self.spares or self.worker.exits.closed:
+            if self.worker.exits.closed:
+                raise WorkerGone
+            with contextlib.suppress(OSError):
+                self._have_spares(1)
+            if not self.spares:
                 raise WorkerGone
             lane = self.spares.popleft()
+            if not lane.is_up:
+                self.wanted = min(self.wanted + 1, self.most)
             with contextlib.suppress(OSError):
-                for _ in range(min(2, self.most - len(self.spares))):
-                    self.spares.append(self.worker.spawn())
+                self._have_spares(self.wanted)
             return lane
 
     def give_back(self, lane: Lane, *, again: bool) -> None:

@@ -11,6 +11,9 @@ from shrinkray_gpu.reduction.program import Program
 from shrinkray_gpu.same_fault.controls import Control, ControlOutcome, ControlResult, Controls, refuse
 from shrinkray_gpu.same_fault.stage_controls import nearest
 
+HISTORY = "serial"
+"""The control that tells whether launches must overlap."""
+
 
 @dataclass(frozen=True)
 class ControlTrials:
@@ -46,7 +49,10 @@ class ActiveControls:
         most = max(4, len(self.all)) if trying.at_once else 4
         self._first = ThreadPoolExecutor(most, thread_name_prefix="controls")
         self._steps = ThreadPoolExecutor(max(2, lanes // 2), thread_name_prefix="guards")
-        self._tried = [self._first.submit(trying.original.attempt, one, original.text) for one in self.all]
+        # The search waits for the one that tells of history: it takes its turn before others that want the GPU.
+        first = sorted(self.all, key=lambda one: one.name != HISTORY)
+        begun = {one: self._first.submit(trying.original.attempt, one, original.text) for one in first}
+        self._tried = [begun[one] for one in self.all]
 
     @property
     def tried(self) -> tuple[ControlResult, ...]:
@@ -58,7 +64,7 @@ class ActiveControls:
         """Whether the fault needs launches that overlap, or their order in time: then no verdict counts for another
         run of the same launches. Waits for the one control that tells."""
         for future, control in zip(self._tried, self.all, strict=True):
-            if control.name == "serial":
+            if control.name == HISTORY:
                 return future.result().outcome is ControlOutcome.PASSES
         return False
 

@@ -79,7 +79,8 @@ def by_dump(
     them, or see `is_unread`.
 
     `run`: one that showed the fault. Then a dump needs no other: of a program that takes a minute, that is a minute;
-    and the answer is None if none was written, or it tells nothing."""
+    and the answer is None if none was written, or it tells nothing. The process of the dump need not be a new one, as
+    that of `run` was."""
     if coredump.find(setup.python, setup.environment) is None:
         return None, True
     with (
@@ -87,7 +88,7 @@ def by_dump(
         ThreadPoolExecutor(1) as threads,
     ):
         subject = Subject(text, script, setup, seconds, Path(folder))
-        begun = threads.submit(core_dump.look, subject, run)
+        begun = threads.submit(core_dump.look if run is None else core_dump.look_at_fork, subject, run)
         shown = run if run is not None else cold(subject, WANTS)[0]
         dump = begun.result()
         fault = assemble(subject, shown, (dump,), code=run is None).fault

@@ -21,8 +21,8 @@ Look = Callable[[str, Run], Fault | None]
 
 
 class OriginalFingerprint:
-    """The fault of one program. `look_at_lifted` is for scripts that take no arguments. `seen`: what a core dump of
-    `run` itself says."""
+    """The fault of one program. `look_at_lifted` is for scripts that take no arguments. `seen` tells what a core dump
+    of `run` itself says; it is asked in a thread of this object's."""
 
     def __init__(
         self,
@@ -32,7 +32,7 @@ class OriginalFingerprint:
         *,
         look: Look,
         look_at_lifted: Look,
-        seen: Fault | None = None,
+        seen: Callable[[], Fault | None] = lambda: None,
     ) -> None:
         self.reference, self._text, self._run = reference, text, run
         self._look, self._look_at_lifted = look, look_at_lifted
@@ -41,12 +41,7 @@ class OriginalFingerprint:
         self._again = False
         self._found: Fault | None = None
         self.looks = 0
-        if seen is not None and self._own(seen):
-            self._first: Future[Fault | None] = Future()
-            self._first.set_result(seen)
-        else:
-            self.looks = 1
-            self._first = self._threads.submit(self._looked)
+        self._first: Future[Fault | None] = self._threads.submit(self._at_first, seen)
 
     @property
     def pending(self) -> bool:
@@ -61,7 +56,6 @@ class OriginalFingerprint:
             self._found = self._found or self._first.result()
             if self._found is None and not self._again:
                 self._again = True
-                self.looks += 1
                 self._found = self._looked()
             return self._found
 
@@ -88,7 +82,12 @@ class OriginalFingerprint:
     def close(self) -> None:
         self._threads.shutdown(wait=True, cancel_futures=True)
 
+    def _at_first(self, seen: Callable[[], Fault | None]) -> Fault | None:
+        found = seen()
+        return found if found is not None and self._own(found) else self._looked()
+
     def _looked(self) -> Fault | None:
+        self.looks += 1
         found = self._look(self._text, self._run)
         return found if found is not None and self._own(found) else None
 

@@ -85,6 +85,12 @@ class SlippageChecks:
 
     # At the end
 
+    def fault_of(self, repro: str) -> Fault | None:
+        """What the instruments see of the repro; else what is known of the original."""
+        fingerprints = self.fingerprints
+        seen = fingerprints.of(repro).result() if fingerprints.examine is not None else None
+        return seen or fingerprints.wanted
+
     def compared(self, repro: str) -> FaultComparison:
         """All that is known in the end. Looks at the repro with the instruments, unless that was done before."""
         fingerprints = self.fingerprints

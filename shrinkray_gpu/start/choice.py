@@ -6,6 +6,7 @@ import ast
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from functools import partial
 
 from shrinkray_gpu import calibration, lift
 from shrinkray_gpu.calibration.missed import FURTHER
@@ -32,6 +33,7 @@ from shrinkray_gpu.start.refused_slice import is_of_child, made_constants
 from shrinkray_gpu.start.virtual_run import virtual_pool, virtually
 from shrinkray_gpu.start.whole_program import WholeProgram
 
+Dumped = Callable[[], Fault | None]
 MISSED = 0.01
 """Of a fault that did not show at once, so many runs that they all miss it no more often than this."""
 OWN_WORDS = frozenset({"device", "compile", "launch"})
@@ -85,14 +87,14 @@ class StartSearch:
         if lanes is not None:
             lanes.close()
 
-    def _first_runs(self) -> tuple[list[Run], Fault | None, bool]:
-        """The first runs of the program, the last of which shows its fault if any does; what a core dump told, of that
-        one or of one before it; and whether they were as a user's."""
+    def _first_runs(self) -> tuple[list[Run], Dumped | None, bool]:
+        """The first runs of the program, the last of which shows its fault if any does; what reads the core dump of
+        that one or of one before it, a second of a debugger; and whether they were as a user's."""
         text, worth_it, dumped = self.given.program.text, self.runs.worth_it, None
         if (dumping := self.given.on_the_way()) is not None:
             [run] = self.runs.until(worth_it, text, 1, capture="launch", way=dumping.way)
             self._expect(run)
-            dumped = dumping.fault(text, self.given.script, run)
+            dumped = partial(dumping.fault, text, self.given.script, run)
             # While a dump is made of a short kernel, a wait for the GPU ends well, and the script may, too: such a run
             # does not tell how the fault shows to its user.
             if worth_it(run) and any(error_table.sticky_in(each.text) for each in speech.failure_words(run)):
@@ -111,9 +113,8 @@ class StartSearch:
             return
         self.expecting = True
         text = lifted_prelude(self.given.program)
-        beside = lanes.warm.beside(len(self.given.ways))
         for way in self.given.ways:
-            lanes.starter.submit(beside.run, text, way=way)
+            lanes.starter.submit(lanes.warm.start, text, lanes=1, way=way)  # the search waits for one of these
 
     def _start(self) -> Start:
         program = self.given.program
@@ -168,7 +169,7 @@ class StartSearch:
             found = whole(lambda: self.program.keeping_what_other_kernels_make(as_it_is, oracle, run, kernel))
         return found or lifted
 
-    def _lifting(self, as_it_is: Start, oracle: Oracle, run: Run, dumped: Fault | None) -> Start:
+    def _lifting(self, as_it_is: Start, oracle: Oracle, run: Run, dumped: Dumped | None) -> Start:
         """A launch alone, the list of all launches, or the program in one file: the first that shows the fault."""
         children = bool(run.captured and run.captured.get("children"))
         identity = _identity(self.given, oracle, run, dumped)
@@ -247,9 +248,9 @@ def _carried(given: UserProgram, oracle: Oracle) -> ChildFault | None:
     return ChildFault(spec=oracle.spec, inner=inner, child=bound.fault.child)
 
 
-def _identity(given: UserProgram, oracle: Oracle, run: Run, seen: Fault | None) -> OriginalFingerprint | None:
-    """The instruments, at work on the program from now on, if its fault is one that they tell more of. `seen`: what
-    they saw in that run."""
+def _identity(given: UserProgram, oracle: Oracle, run: Run, seen: Dumped | None) -> OriginalFingerprint | None:
+    """The instruments, at work on the program from now on, if its fault is one that they tell more of. `seen` tells
+    what they saw in that run."""
     look, bound = given.look, oracle.reference if isinstance(oracle, SameFaultOracle) else None
     if look is None or bound is None or bound.fault.phase != "device":
         return None
@@ -260,7 +261,7 @@ def _identity(given: UserProgram, oracle: Oracle, run: Run, seen: Fault | None) 
         plain(run),
         look=lambda text, run: look(text, own, run),
         look_at_lifted=lambda text, run: look(text, alone, run),
-        seen=seen,
+        seen=seen or (lambda: None),
     )
 
 

@@ -5,16 +5,23 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from shrinkray_gpu.device import gpus
 from shrinkray_gpu.evidence.dump_runs import LaneDumps
+from shrinkray_gpu.evidence.instruments import core_dump
+from shrinkray_gpu.evidence.instruments.instrument import Observation, Subject
 from shrinkray_gpu.runner.lanes import Setup
 from shrinkray_gpu.runner.pool import Pool, Script
+from shrinkray_gpu.runner.run import Run
+from shrinkray_gpu.runner.zygotes import ZYGOTES
 
+Look = Callable[[Subject, Run | None], Observation]
 SAMPLES = Path(__file__).parent / "samples"
 WRITES = """
 import os
@@ -80,3 +87,25 @@ def test_the_words_are_those_of_a_run_without_a_dump(lanes: LaneDumps) -> None:
     asserts = "raise RuntimeError('CUDA error: device-side assert triggered')\n"
     seen, _ = lanes.fault(WRITES.format(name="oob") + DRIVER.format(code=710) + asserts)
     assert seen is not None and (seen.code, seen.klass) == (710, "device-side assert triggered")
+
+
+@pytest.mark.parametrize(
+    ("look", "instruction"), [(core_dump.look, "STG"), (core_dump.look_at_fork, "UTMALDG")], ids=["plain", "fork"]
+)
+def test_the_process_of_a_checkpoint_s_dump_has_torch_from_its_beginning(
+    lanes: LaneDumps, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, look: Look, instruction: str
+) -> None:
+    """That of a dump for a person is a plain one."""
+    pytest.importorskip("triton")
+    monkeypatch.setattr(gpus, "present", lambda: True)
+    text = "import torch\nimport triton\n" + WRITES.replace('"{name}"', "name").replace(
+        "import os\n", 'import os\nforked = "--zygote" in open(f"/proc/{os.getppid()}/cmdline").read()\n'
+        'name = "tma" if forked else "oob"\n',
+    )  # fmt: skip
+    environment = {**os.environ, "PATH": f"{tmp_path}{os.pathsep}{os.environ['PATH']}"}
+    environment.pop("PYTEST_CURRENT_TEST")
+    setup = replace(lanes.pool.setup, environment=environment, confine=False)
+    subject = Subject(text, lanes.pool.script, setup, 60.0, lanes.folder)
+    with ZYGOTES.wanted():
+        said = look(subject, None)
+    assert [sight.instruction.split(".")[0].split()[-1] for sight in said.sights] == [instruction], said

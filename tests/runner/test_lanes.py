@@ -341,14 +341,30 @@ def test_lanes_die_with_the_tool(tmp_path: Path) -> None:
     assert all(gone(int(pid)) for pid in done.stdout.split())
 
 
-def test_spare_lanes_come_as_lanes_are_taken(pool: Pool) -> None:
+def test_a_spare_lane_comes_for_each_that_is_taken_and_one_more_for_each_that_was_waited_for(pool: Pool) -> None:
     """On a GPU each makes a context, one after another for the whole machine."""
     stock = Stock(stock_of(pool, "").worker, 5)
-    counts = [len(stock.spares)]
-    for _ in range(4):
+    for _ in range(3):
+        for spare in stock.spares:
+            assert spare.wait_ready(10)
         stock.take(fresh=True).kill()
-        counts.append(len(stock.spares))
-    assert counts == [2, 3, 4, 5, 5]
+        assert len(stock.spares) == 2
+    for _ in range(6):  # sooner than a process is forked
+        stock.take(fresh=True).kill()
+    assert 2 < len(stock.spares) <= 5
+
+
+def test_lanes_that_will_be_taken_at_once_come_up_beforehand_and_are_not_replaced(pool: Pool) -> None:
+    stock = Stock(stock_of(pool, "").worker, 6, first=0)
+    assert not stock.spares
+    stock.expect(9)
+    assert len(stock.spares) == 6
+    for spare in stock.spares:
+        assert spare.wait_ready(10)
+    taken = [stock.take(fresh=True) for _ in range(6)]
+    assert not stock.spares and len({lane.pid for lane in taken}) == 6
+    assert stock.take(fresh=True).wait_ready(10)
+    assert len(stock.spares) == 1
 
 
 def test_an_interpreter_that_is_none_is_refused_in_one_line(tmp_path: Path) -> None:

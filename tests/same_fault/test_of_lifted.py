@@ -44,7 +44,7 @@ def identity() -> Iterator[Callable[..., OriginalFingerprint]]:
                 RUN,
                 look=lambda text, run: next(of_program),
                 look_at_lifted=lambda text, run: next(of_lifted),
-                seen=seen,
+                seen=lambda: seen,
             )
         )
         return opened[-1]

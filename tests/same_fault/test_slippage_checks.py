@@ -439,6 +439,22 @@ def test_a_fault_that_vanishes_when_launches_are_serialised_has_a_history(guarde
     assert not guarded(standard=(STAGES,), controls=Plays().controls).controls.history
 
 
+def test_the_control_that_the_search_waits_for_is_tried_before_the_others(guarded: Guarded) -> None:
+    plays, told, waited = Plays(), threading.Event(), list[bool]()
+
+    def run(text: str, way: KnobSetting) -> Run:
+        if way == SERIAL.way:
+            told.set()
+        waited.append(told.wait(10))
+        return plays(text, way)
+
+    controls = Controls(run, plays.controls.oracle, reference=MISALIGNED)
+    standard = (STAGES, WARPS, CALM, control("num_warps=1"), SERIAL)
+    checks = guarded(standard=standard, controls=controls)
+    assert checks.controls.history and [one.control for one in checks.controls.tried] == [*standard]
+    assert all(waited)
+
+
 def test_a_control_with_a_process_of_its_own_is_asked_with_the_fingerprints(guarded: Guarded, test: TieredTest) -> None:
     plays = Plays(("other = 1\n", CALM))
     checks = guarded(standard=(STAGES, CALM), controls=plays.controls)

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import tempfile
 import time
+from collections.abc import Callable, Mapping
+from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 from shrinkray_gpu.device import coredump, toolkit
@@ -12,6 +15,8 @@ from shrinkray_gpu.evidence.instruments.instrument import NO_GPU, Cost, Instrume
 from shrinkray_gpu.evidence.sights import Sight
 from shrinkray_gpu.oracle import speech
 from shrinkray_gpu.runner import plain
+from shrinkray_gpu.runner.knob_settings import KnobSetting
+from shrinkray_gpu.runner.pool import Pool
 from shrinkray_gpu.runner.run import Run
 
 DUMP = "core dump"
@@ -19,22 +24,43 @@ DUMP = "core dump"
 
 def look(subject: Subject, run: Run | None) -> Observation:
     """A core dump of the GPU, read by the vendor's tool."""
-    if not subject.gpu:
-        return Observation.missing(DUMP, NO_GPU)
-    started = time.monotonic()
-    core = subject.folder / "core"
+    return _looked(subject, _plain)
+
+
+def look_at_fork(subject: Subject, run: Run | None) -> Observation:
+    """The same of a process that begins with torch and Triton imported, if there may be one: five seconds less. The
+    driver writes the dump of it as of any other. A person is told of one of a plain process."""
+    return _looked(subject, _forked)
+
+
+def _plain(subject: Subject, environment: Mapping[str, str]) -> Run:
     fence = plain.fence(subject.setup.python, subject.fence, tempfile.gettempdir()) if subject.fence else ()
-    ended = plain.run_text(
+    return plain.run_text(
         subject.setup.python,
         subject.text,
         subject.script.path,
         subject.script.argv,
-        environment={**subject.environment, **coredump.environment(core)},
+        environment={**subject.environment, **environment},
         cwd=subject.script.cwd,
         scratch=subject.folder,
         seconds=subject.seconds + subject.extra,
         prefix=(*fence, *coredump.NO_HOST_DUMP),
     )
+
+
+def _forked(subject: Subject, environment: Mapping[str, str]) -> Run:
+    script = replace(subject.script, twins=(), elsewhere=None, sanitizer="")
+    pool = Pool(script, subject.setup, mode="cold", jobs=1, seconds=subject.seconds, extra=subject.extra).forking()
+    with closing(pool):
+        return pool.cold(subject.text, way=KnobSetting("with a core dump", environment=environment))
+
+
+def _looked(subject: Subject, run: Callable[[Subject, Mapping[str, str]], Run]) -> Observation:
+    if not subject.gpu:
+        return Observation.missing(DUMP, NO_GPU)
+    started = time.monotonic()
+    core = subject.folder / "core"
+    ended = run(subject, coredump.environment(core))
     tool = coredump.find(subject.setup.python, subject.environment)
     found = coredump.read(tool, core) if tool is not None and core.exists() else None
     seconds = time.monotonic() - started

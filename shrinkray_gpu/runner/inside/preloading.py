@@ -33,7 +33,8 @@ def preload(setup: Dict[str, Any]) -> Dict[str, Any]:
     report = _import(setup)
     report["touched"] = device.is_initialised()
     # On a real GPU too: each child's first compile would cost 0.6 s more. One that does not answer now may do so later.
-    arch = setup["arch"] or (setup["warm"] and setup["prepare"] and _capability())
+    # Where the tool does not know the GPU, a child makes a context to ask for it.
+    arch = setup["arch"] or (setup["warm"] and setup["prepare"] and (setup["capability"] or _capability()))
     if arch:
         from . import vgpu
 
