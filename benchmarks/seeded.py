@@ -41,7 +41,7 @@ sys.path[:0] = [str(ROOT), str(ROOT / "benchmarks")]
 
 from seeding import cases, packages, programs, reducing, runs, scoreboard, verdicts  # noqa: E402
 from seeding.operators import OPERATORS  # noqa: E402
-from seeding.oracles import DIES, MEMCHECK, ORACLES, Asked  # noqa: E402
+from seeding.oracles import DIES, MEMCHECK, ORACLES, VALUES, Asked  # noqa: E402
 from seeding.seeded_cells import LATE, JudgingLanes, SeededCell, VerdictCell  # noqa: E402
 
 from shrinkray_gpu.cells.cell import Cell, Row  # noqa: E402
@@ -186,12 +186,16 @@ def drawn(machine: runs.Machine, pool: Pool, given: argparse.Namespace) -> Itera
     """The faults, each checked as it is drawn: the program passes without it, and its oracle sees it."""
     memory = cases.Memory(packages.BUILD / f"runs-{machine.arch}.json")
 
+    values = given.oracle == [VALUES]
+    wants = ORACLES[VALUES].wants if values else ()
+
     def kernels(program: programs.Program) -> list[str]:
         def look() -> list[str]:
-            run = pool.run(program.text)
-            return [] if run.trouble or runs.fault(run) else sorted(runs.kernels(run))
+            run = pool.run(program.text, wants=wants)
+            trouble = run.trouble or runs.fault(run) or runs.unknown(run, wants)
+            return [] if trouble else sorted(runs.kernels(run))
 
-        return memory.get(program.key, look)  # type: ignore[no-any-return]
+        return memory.get(f"{program.key}: compared" if values else program.key, look)  # type: ignore[no-any-return]
 
     def dies(fault: cases.Planted) -> bool:
         asked = ORACLES[fault.operator.oracle]
@@ -223,11 +227,11 @@ def drawn(machine: runs.Machine, pool: Pool, given: argparse.Namespace) -> Itera
             return False
         return bool(memory.get(f"{fault.name}: {fault.diff}", lambda: seen_in(fault, asked))) or dies(fault)
 
-    operators = [one for one in OPERATORS if one.oracle in (given.oracle or ORACLES)]
+    oracles = given.oracle or [one for one in ORACLES if one != VALUES]
+    operators = [one for one in OPERATORS if one.oracle in oracles]
+    calls = programs.programs(programs.COMPARED if values else programs.CALLS)
     half, seed, limit = given.half, given.seed, given.limit
-    found = cases.draw(
-        programs.programs(), half=half, seed=seed, kernels=kernels, shows=shows, limit=limit, operators=operators
-    )
+    found = cases.draw(calls, half=half, seed=seed, kernels=kernels, shows=shows, limit=limit, operators=operators)
     return (replace(fault, on_gpu=DIES) if dies(fault) else fault for fault in found)
 
 

@@ -19,7 +19,7 @@ ROOT = Path(__file__).resolve().parents[2]
 BUILD = ROOT / "build" / "seeded"
 WHEELS, SITE = BUILD / "wheels", BUILD / "site"
 PYTHON = "3.12"
-"""Of a device machine. The wheels are pure Python, or built for the stable ABI, so that 3.11 takes them, too."""
+"""Of a device machine. What is unpacked of a wheel is Python, so that 3.11 takes it, too."""
 PLATFORMS = ("manylinux_2_28_x86_64", "manylinux_2_24_x86_64", "manylinux_2_17_x86_64")
 LARGEST = 40 * 2**20
 """Bytes of all wheels together: a device machine takes 64 MiB with the working tree."""
@@ -81,10 +81,10 @@ def _wheel(folder: Path, wanted: str) -> Path | None:
 
 
 def install(wheels: Iterable[Path], site: Path = SITE) -> None:
-    """Unpack the wheels, each once. A package with extensions for one Python (PyYAML) is left to the environment."""
+    """Unpack the wheels, each once, without their extensions: PyYAML and SQLAlchemy do without."""
     for wheel in wheels:
         done = site / f".{wheel.stem}"
-        if done.exists() or "-cp3" in wheel.name and "-abi3-" not in wheel.name:
+        if done.exists():
             continue
         with zipfile.ZipFile(wheel) as archive:
             names = [one for one in archive.namelist() if not _is_left_out(one)]
