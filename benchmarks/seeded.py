@@ -3,6 +3,7 @@
     python benchmarks/seeded.py list --half A --limit 20 --seed 0       what would be planted
     python benchmarks/seeded.py run --half A --limit 20 --seed 0        plant, reduce and judge, one at a time
     python benchmarks/seeded.py judge --half A --limit 20 --seed 0      judge the repros of that run anew
+    python benchmarks/seeded.py run --half A --oracle values            the same for kernels that compute something else
     python benchmarks/seeded.py table                                   the scoreboard
     python benchmarks/seeded.py verdicts --half A --limit 12            what `shrink explain` says of each
 
@@ -79,7 +80,8 @@ def main() -> None:
     if given.command == "table":
         print(scoreboard.table(scoreboard.load(given.results)))
         return
-    packages.install(packages.download())
+    given.until += time.time()
+    packages.ready()
     with ExitStack() as lanes:
         machine, faults = _prepared(given, lanes)
         if given.command == "list":
@@ -118,7 +120,7 @@ def _run(faults: list[cases.Planted], machine: runs.Machine, given: argparse.Nam
             given.timeout,
             tuple(given.option),
             memcheck=given.arch == "memcheck",
-            until=time.time() + given.until,
+            until=given.until,
         )
         for fault in faults
         if fault.name not in done
@@ -145,9 +147,8 @@ def _verdicts(faults: Iterator[cases.Planted], machine: runs.Machine, given: arg
     key = {"commit": given.commit or packages.commit(), "half": given.half, "seed": given.seed, "arch": given.arch}
     row = scoreboard.row_of(board, key | ({"oracles": given.oracle} if given.oracle else {}))
     done = {one["name"] for one in row["faults"]}
-    until = time.time() + given.until
     cells = [
-        VerdictCell(fault, machine, _folder(fault, given).with_suffix(".explained"), given.timeout, until)
+        VerdictCell(fault, machine, _folder(fault, given).with_suffix(".explained"), given.timeout, given.until)
         for fault in faults
         if fault.name not in done
     ]

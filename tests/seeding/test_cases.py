@@ -103,6 +103,14 @@ def test_a_memory_asks_once(tmp_path: Path) -> None:
     assert cases.Memory(path).get("a", lambda: 2) == 1
 
 
+def test_two_memories_of_one_file_lose_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "runs.json"
+    one, other = cases.Memory(path), cases.Memory(path)
+    assert (one.get("a", lambda: 1), other.get("b", lambda: 2)) == (1, 2)
+    assert cases.Memory(path).get("a", lambda: 3) == 1
+    assert [file.name for file in tmp_path.iterdir()] == ["runs.json"]
+
+
 def told(verdict: str, lines: int) -> dict[str, object]:
     figures = {"verdict": verdict, "lines": lines, "seconds": 10.0, "gpu_seconds": 0.0, "why": ""}
     return {"name": verdict, "operator": "extent", "package": "one", "kernel": f"k{lines}", **figures}

@@ -11,12 +11,6 @@ def rand(*shape, dtype=torch.bfloat16):
     return torch.randn(*shape, device="cuda").to(dtype)
 
 
-# %% int_scaled_matmul
-from torchao.kernel.intmm_triton import int_scaled_matmul_cuda
-
-a, b = (torch.randint(-5, 5, (64, 64), device="cuda", dtype=torch.int8) for _ in range(2))
-scale = torch.rand(64, 1, device="cuda")
-assert_close(int_scaled_matmul_cuda(a, b, scale), (a.float() @ b.float()) * scale, rtol=1e-2, atol=1e-2)
 # %% scaled_int8_mm
 from torchao.prototype.quantized_training.int8_mm import scaled_int8_mm_cuda
 
@@ -24,11 +18,6 @@ a, b = (torch.randint(-5, 5, (64, 64), device="cuda", dtype=torch.int8) for _ in
 row, column = torch.rand(64, device="cuda"), torch.rand(64, device="cuda")
 out = scaled_int8_mm_cuda(a, b, row, column)
 assert_close(out.float(), (a.float() @ b.float()) * row[:, None] * column, rtol=2e-2, atol=2e-2)
-# %% matmul
-from torchao.prototype.common.triton.matmul import matmul
-
-a, b = rand(64, 64), rand(64, 64)
-assert_close(matmul(a, b).float(), a.float() @ b.float(), rtol=3e-2, atol=1e-1)
 # %% hadamard
 from torchao.prototype.attention.quantization.triton_hadamard_utils import inverse_hadamard_transform
 
