@@ -33,9 +33,9 @@ assert_close(y, F.silu(a) * b, rtol=1e-3, atol=1e-4)
 from liger_kernel.ops.swiglu import LigerSiLUMulFunction
 
 a, b, dy = leaf(6, 96), leaf(6, 96), torch.randn(6, 96, device="cuda")
-LigerSiLUMulFunction.apply(a, b).backward(dy.clone())
-x = a.detach()
+x = a.detach().clone()
 right = dy * b.detach() * torch.sigmoid(x) * (1 + x * (1 - torch.sigmoid(x)))
+LigerSiLUMulFunction.apply(a, b).backward(dy.clone())
 assert_close(a.grad, right, rtol=1e-3, atol=1e-3)
 # %% jsd
 from liger_kernel.ops.jsd import LigerJSDFunction
