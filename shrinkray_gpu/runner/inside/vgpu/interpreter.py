@@ -168,10 +168,9 @@ def _interpreted(kernel: Any) -> Any:
 
 
 def _type_floats() -> None:
-    """Make a float argument a scalar of 32 bits, as it is in compiled code: the interpreter leaves Python's there, which
-    has no `.to` and takes the type of what it meets."""
-    from triton.runtime import interpreter as module
-
+    """Make a float argument a scalar of 32 bits, as it is in compiled code. The interpreter leaves Python's there, which
+    has no `.to`, and takes the type of what it meets."""
+    module: Any = sys.modules["triton.runtime.interpreter"]
     language: Any = sys.modules["triton.language"]
     whole, handle, numpy, float32 = module._implicit_cvt, module.TensorHandle, module.np, language.float32
 
@@ -180,7 +179,7 @@ def _type_floats() -> None:
             return language.tensor(handle(numpy.array([arg], dtype=numpy.float32), float32), float32)
         return whole(arg)
 
-    setattr(module, "_implicit_cvt", typed)
+    module._implicit_cvt = typed
 
 
 def _works() -> bool:
