@@ -187,7 +187,9 @@ def drawn(machine: runs.Machine, pool: Pool, given: argparse.Namespace) -> Itera
     """The faults, each checked as it is drawn: the program passes without it, and its oracle sees it."""
     memory = cases.Memory(packages.BUILD / f"runs-{machine.arch}.json")
 
-    values = given.oracle == [VALUES]
+    values = VALUES in (given.oracle or ())
+    if values and given.oracle != [VALUES]:
+        raise SystemExit(f"faults of `--oracle {VALUES}` are drawn by themselves, in calls of their own")
     wants = ORACLES[VALUES].wants if values else ()
 
     def kernels(program: programs.Program) -> list[str]:

@@ -168,7 +168,7 @@ def _interpreted(kernel: Any) -> Any:
 
 
 def _type_floats() -> None:
-    """Make a float argument a scalar of 32 bits, as it is in compiled code. The interpreter leaves Python's there, which
+    """Make a float argument a scalar of 32 bits, as it is in compiled code. The interpreter leaves Python's there: that
     has no `.to`, and takes the type of what it meets."""
     module: Any = sys.modules["triton.runtime.interpreter"]
     language: Any = sys.modules["triton.language"]
