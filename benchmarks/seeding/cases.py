@@ -198,8 +198,9 @@ def _turns(programs: Sequence[Program], seed: int) -> Iterator[Program]:
     by_package: dict[str, list[Program]] = {}
     for program in sorted(programs, key=lambda one: _order(seed, one.key)):
         by_package.setdefault(program.package, []).append(program)
+    names = sorted(by_package, key=lambda one: _order(seed, one))
     while any(by_package.values()):
-        for name in sorted(by_package):
+        for name in names:
             if by_package[name]:
                 yield by_package[name].pop(0)
 

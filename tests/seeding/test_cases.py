@@ -56,6 +56,10 @@ def test_the_seed_fixes_the_draw(site: list[Program]) -> None:
     assert names(site) != names(site, seed=1)
 
 
+def test_a_short_draw_begins_with_another_package_by_another_seed(site: list[Program]) -> None:
+    assert {names(site, seed=seed, limit=1)[0].partition(".")[0] for seed in range(8)} == {"one", "two"}
+
+
 def test_nobody_has_more_than_a_share(site: list[Program]) -> None:
     drawn = names(site)
     assert max(Counter(name.split("/")[1] for name in drawn).values()) <= 2
