@@ -9,7 +9,7 @@ import libcst as cst
 
 from .places import Edit, Place, called, keyword
 
-_INDEX = re.compile(r"\b(?:[A-Z][A-Z0-9_]*|i_\w+|\w*(?:pid|program_id|arange|stride|off|ptr|idx|block|cdiv)\w*)\b|//|%")
+_INDEX = re.compile(r"\b(?:[A-Z][A-Z0-9_]*|i_\w+|num_\w+|\w+_dim|\w*(?:pid|program_id|arange|stride|off|ptr|idx|block|cdiv)\w*)\b|//|%")
 """Of what is an address, and no value."""
 _PARENTHESISED = (cst.BinaryOperation, cst.Comparison, cst.BooleanOperation, cst.UnaryOperation, cst.IfExp)
 
@@ -133,35 +133,41 @@ FILL = (_filled_wrong, _filled_right)
 def _unscaled(place: Place) -> Iterator[str]:
     """A product without one of its factors."""
     if (node := _binary(place, (cst.Multiply,))) is not None:
-        yield from (f"({place.code(one)})" for one in (node.left, node.right))
+        yield from (place.code(one) for one in (node.left, node.right))
 
 
 def _scaled(place: Place, planted: Edit) -> Iterator[str]:
     """Times the factor that is missing, where the repro has its names; else times a parameter of the kernel."""
     was = cst.ensure_type(cst.parse_expression(planted.old), cst.BinaryOperation)
     left, right = (place.source.module.code_for_node(one).strip() for one in (was.left, was.right))
-    kept, gone = (left, right) if f"({left})" == planted.new else (right, left)
-    if not isinstance(place.node, cst.BaseExpression) or not _is_value(place):
+    kept, gone = (left, right) if left == planted.new else (right, left)
+    node = place.node
+    if not isinstance(node, cst.BaseExpression) or not _is_value(place):
         return
-    if _shape(place.code()) != _shape(kept):
+    bare = node.with_changes(lpar=[], rpar=[])
+    if _shape(place.code(bare)) != _shape(re.sub(r"^\((.*)\)$", r"\1", kept)):
         return
-    known = set(re.findall(r"\w+", place.source.text))
-    if set(re.findall(r"[A-Za-z_]\w*", gone)) <= known:
-        yield f"(({place.code()}) * ({gone}))"
-    elif place.function is not None:
-        yield from (f"(({place.code()}) * {one.name.value})" for one in place.function.params.params)
+    known, factors = set(re.findall(r"\w+", place.source.text)), [gone]
+    if not set(re.findall(r"(?<![\w.])[A-Za-z_]\w*", gone)) <= known and place.function is not None:
+        factors = [one.name.value for one in place.function.params.params]
+    stands_alone = node.lpar or isinstance(place.parent, (cst.Assign, cst.AugAssign, cst.Arg))
+    for factor in factors:
+        product = f"{_operand(place, bare)} * {factor}"
+        yield product if stands_alone else f"({product})"
 
 
 def _shape(code: str) -> str:
     """Whatever the names are."""
-    return re.sub(r"\b[A-Za-z_]\w*(?!\w*[.(])", "n", re.sub(r"[()\s]", "", code))
+    return re.sub(r"(?<![\w.])[A-Za-z_]\w*(?![\w.(])", "n", re.sub(r"\s", "", code))
 
 
 def _is_value(place: Place) -> bool:
     """Whether it can be replaced by another expression: no name that is called, assigned to, or of a keyword."""
     parent = place.parent
-    if isinstance(parent, (cst.AssignTarget, cst.AugAssign, cst.Param, cst.Attribute, cst.For, cst.FunctionDef)):
-        return isinstance(parent, cst.AugAssign) and parent.value is place.node
+    if isinstance(parent, (cst.AugAssign, cst.Attribute)):
+        return parent.value is place.node and place.code() != place.source.language
+    if isinstance(parent, (cst.AssignTarget, cst.Param, cst.Annotation, cst.For, cst.FunctionDef)):
+        return False
     return not (isinstance(parent, cst.Call) and parent.func is place.node or _is_keyword(parent, place.node))
 
 

@@ -10,7 +10,7 @@ from seeding import packages, programs, reducing, runs
 from seeding.operators import by_name
 from seeding.oracles import ORACLES, VALUES
 from seeding.places import Source
-from seeding.truth import Outcome, judge
+from seeding.truth import Outcome, attempts, judge
 
 HEAD = "import torch\nimport triton\nimport triton.language as tl\n\n@triton.jit\n"
 KERNEL = f"""{HEAD}def k(x, y, n, scale, BLOCK: tl.constexpr):
@@ -33,7 +33,7 @@ SAID = {
     ("accumulator", "top = top + a / (scale + 1)", "top = a / (scale + 1)"),
     ("fill", "other=0.0", "other=1.0"),
     ("fill", 'other=-float("inf")', "other=0.0"),
-    ("unscaled", "(a - top) * scale", "((a - top))"),
+    ("unscaled", "(a - top) * scale", "(a - top)"),
     ("inverted", "(a - top) * scale", "(a - top) / scale"),
     ("inverted", "a / (scale + 1)", "a * (scale + 1)"),
 }
@@ -61,9 +61,17 @@ def test_an_address_is_left_alone(name: str) -> None:
 
 
 def test_a_factor_whose_name_is_gone_is_one_of_the_parameters() -> None:
-    planted = next(edit for edit in by_name("unscaled").plants(Source(KERNEL)) if edit.new == "((a - top))")
+    planted = next(edit for edit in by_name("unscaled").plants(Source(KERNEL)) if edit.new == "(a - top)")
     repro = Source(f"{HEAD}def k(x, s):\n    tl.store(x, (b - c))\n")
-    assert {edit.new for edit in by_name("unscaled").mends(repro, planted)} == {"(((b - c)) * x)", "(((b - c)) * s)"}
+    assert {edit.new for edit in by_name("unscaled").mends(repro, planted)} == {"(b - c) * x", "(b - c) * s"}
+
+
+def test_a_missing_factor_is_put_first_where_the_statement_was() -> None:
+    source = Source(f"{HEAD}def k(x, a, b, c):\n    tl.store(x, a + b + c)\n    d = (a * b).to(x)\n    tl.store(x, d * c)\n")
+    planted = next(edit for edit in by_name("unscaled").plants(source) if edit.new == "a")
+    faulty = Source(source.with_edits([planted]))
+    [first, *_] = attempts(list(by_name("unscaled").mends(faulty, planted)), planted)
+    assert faulty.with_edits(first) == source.text
 
 
 PROGRAM = """{head}def k(x, y, BLOCK: tl.constexpr):
