@@ -9,7 +9,8 @@ import libcst as cst
 
 from .places import Edit, Place, called, keyword
 
-_INDEX = re.compile(r"\b(?:[A-Z][A-Z0-9_]*|i_\w+|num_\w+|\w+_dim|\w*(?:pid|program_id|arange|stride|off|ptr|idx|block|cdiv)\w*)\b|//|%")
+_PART = r"pid|program_id|arange|stride|off|ptr|idx|block|cdiv"
+_INDEX = re.compile(rf"\b(?:[A-Z][A-Z0-9_]*|i_\w+|num_\w+|\w+_dim|\w*(?:{_PART})\w*)\b|//|%")
 """Of what is an address, and no value."""
 _PARENTHESISED = (cst.BinaryOperation, cst.Comparison, cst.BooleanOperation, cst.UnaryOperation, cst.IfExp)
 

@@ -67,7 +67,8 @@ def test_a_factor_whose_name_is_gone_is_one_of_the_parameters() -> None:
 
 
 def test_a_missing_factor_is_put_first_where_the_statement_was() -> None:
-    source = Source(f"{HEAD}def k(x, a, b, c):\n    tl.store(x, a + b + c)\n    d = (a * b).to(x)\n    tl.store(x, d * c)\n")
+    body = "    tl.store(x, a + b + c)\n    d = (a * b).to(x)\n    tl.store(x, d * c)\n"
+    source = Source(f"{HEAD}def k(x, a, b, c):\n{body}")
     planted = next(edit for edit in by_name("unscaled").plants(source) if edit.new == "a")
     faulty = Source(source.with_edits([planted]))
     [first, *_] = attempts(list(by_name("unscaled").mends(faulty, planted)), planted)
