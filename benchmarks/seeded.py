@@ -3,6 +3,7 @@
     python benchmarks/seeded.py list --half A --limit 20 --seed 0       what would be planted
     python benchmarks/seeded.py run --half A --limit 20 --seed 0        plant, reduce and judge, one at a time
     python benchmarks/seeded.py judge --half A --limit 20 --seed 0      judge the repros of that run anew
+    python benchmarks/seeded.py run --half A --oracle values            the same for kernels that compute something else
     python benchmarks/seeded.py table                                   the scoreboard
     python benchmarks/seeded.py verdicts --half A --limit 12            what `shrink explain` says of each
 
@@ -41,7 +42,7 @@ sys.path[:0] = [str(ROOT), str(ROOT / "benchmarks")]
 
 from seeding import cases, packages, programs, reducing, runs, scoreboard, verdicts  # noqa: E402
 from seeding.operators import OPERATORS  # noqa: E402
-from seeding.oracles import DIES, MEMCHECK, ORACLES, Asked  # noqa: E402
+from seeding.oracles import DIES, MEMCHECK, ORACLES, VALUES, Asked  # noqa: E402
 from seeding.seeded_cells import LATE, JudgingLanes, SeededCell, VerdictCell  # noqa: E402
 
 from shrinkray_gpu.cells.cell import Cell, Row  # noqa: E402
@@ -79,7 +80,8 @@ def main() -> None:
     if given.command == "table":
         print(scoreboard.table(scoreboard.load(given.results)))
         return
-    packages.install(packages.download())
+    given.until += time.time()
+    packages.ready()
     with ExitStack() as lanes:
         machine, faults = _prepared(given, lanes)
         if given.command == "list":
@@ -118,7 +120,7 @@ def _run(faults: list[cases.Planted], machine: runs.Machine, given: argparse.Nam
             given.timeout,
             tuple(given.option),
             memcheck=given.arch == "memcheck",
-            until=time.time() + given.until,
+            until=given.until,
         )
         for fault in faults
         if fault.name not in done
@@ -145,9 +147,8 @@ def _verdicts(faults: Iterator[cases.Planted], machine: runs.Machine, given: arg
     key = {"commit": given.commit or packages.commit(), "half": given.half, "seed": given.seed, "arch": given.arch}
     row = scoreboard.row_of(board, key | ({"oracles": given.oracle} if given.oracle else {}))
     done = {one["name"] for one in row["faults"]}
-    until = time.time() + given.until
     cells = [
-        VerdictCell(fault, machine, _folder(fault, given).with_suffix(".explained"), given.timeout, until)
+        VerdictCell(fault, machine, _folder(fault, given).with_suffix(".explained"), given.timeout, given.until)
         for fault in faults
         if fault.name not in done
     ]
@@ -186,12 +187,18 @@ def drawn(machine: runs.Machine, pool: Pool, given: argparse.Namespace) -> Itera
     """The faults, each checked as it is drawn: the program passes without it, and its oracle sees it."""
     memory = cases.Memory(packages.BUILD / f"runs-{machine.arch}.json")
 
+    values = VALUES in (given.oracle or ())
+    if values and given.oracle != [VALUES]:
+        raise SystemExit(f"faults of `--oracle {VALUES}` are drawn by themselves, in calls of their own")
+    wants = ORACLES[VALUES].wants if values else ()
+
     def kernels(program: programs.Program) -> list[str]:
         def look() -> list[str]:
-            run = pool.run(program.text)
-            return [] if run.trouble or runs.fault(run) else sorted(runs.kernels(run))
+            run = pool.run(program.text, wants=wants)
+            trouble = run.trouble or runs.fault(run) or runs.unknown(run, wants)
+            return [] if trouble else sorted(runs.kernels(run))
 
-        return memory.get(program.key, look)  # type: ignore[no-any-return]
+        return memory.get(f"{program.key}: compared" if values else program.key, look)  # type: ignore[no-any-return]
 
     def dies(fault: cases.Planted) -> bool:
         asked = ORACLES[fault.operator.oracle]
@@ -223,11 +230,11 @@ def drawn(machine: runs.Machine, pool: Pool, given: argparse.Namespace) -> Itera
             return False
         return bool(memory.get(f"{fault.name}: {fault.diff}", lambda: seen_in(fault, asked))) or dies(fault)
 
-    operators = [one for one in OPERATORS if one.oracle in (given.oracle or ORACLES)]
+    oracles = given.oracle or [one for one in ORACLES if one != VALUES]
+    operators = [one for one in OPERATORS if one.oracle in oracles]
+    calls = programs.programs(programs.COMPARED if values else programs.CALLS)
     half, seed, limit = given.half, given.seed, given.limit
-    found = cases.draw(
-        programs.programs(), half=half, seed=seed, kernels=kernels, shows=shows, limit=limit, operators=operators
-    )
+    found = cases.draw(calls, half=half, seed=seed, kernels=kernels, shows=shows, limit=limit, operators=operators)
     return (replace(fault, on_gpu=DIES) if dies(fault) else fault for fault in found)
 
 

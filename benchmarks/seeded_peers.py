@@ -73,7 +73,7 @@ def main() -> None:
 
 
 def _run(board: dict[str, Any], given: argparse.Namespace) -> None:
-    packages.install(packages.download())
+    packages.ready()
     given.oracle = ["compiler", "resources"]
     machine, started = runs.Machine(ARCH), time.monotonic()
     tools = [peers.Tool("ours", ""), *peers.given_tools(given)]

@@ -9,6 +9,7 @@ from __future__ import annotations
 import difflib
 import hashlib
 import json
+import os
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -120,13 +121,21 @@ class Memory:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._known: dict[str, Any] = json.loads(path.read_text()) if path.exists() else {}
+        self._known = self._kept()
+
+    def _kept(self) -> dict[str, Any]:
+        known: dict[str, Any] = json.loads(self._path.read_text()) if self._path.exists() else {}
+        return known
 
     def get(self, key: str, make: Callable[[], Any]) -> Any:
+        """What is known of the key, else what `make` tells. Draws beside each other write to the same file."""
         if key not in self._known:
-            self._known[key] = make()
+            made = make()
+            self._known |= self._kept() | {key: made}
             self._path.parent.mkdir(parents=True, exist_ok=True)
-            self._path.write_text(json.dumps(self._known, indent=0, sort_keys=True))
+            new = self._path.with_suffix(f".{os.getpid()}")
+            new.write_text(json.dumps(self._known, indent=0, sort_keys=True))
+            new.replace(self._path)
         return self._known[key]
 
 
@@ -189,8 +198,9 @@ def _turns(programs: Sequence[Program], seed: int) -> Iterator[Program]:
     by_package: dict[str, list[Program]] = {}
     for program in sorted(programs, key=lambda one: _order(seed, one.key)):
         by_package.setdefault(program.package, []).append(program)
+    names = sorted(by_package, key=lambda one: _order(seed, one))
     while any(by_package.values()):
-        for name in sorted(by_package):
+        for name in names:
             if by_package[name]:
                 yield by_package[name].pop(0)
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from . import compile_time, host, run_time
+from . import compile_time, host, run_time, wrong_values
 from .places import Edit, Place, Source
 
 
@@ -60,6 +60,12 @@ OPERATORS = (
     Operator("atomic", "an update is not atomic", "race", IN_KERNEL, *run_time.ATOMIC),
     Operator("barrier", "a barrier is missing", "race", IN_KERNEL, *run_time.BARRIER),
     Operator("hint", "a claim of divisibility is untrue", "alignment", IN_KERNEL, *run_time.HINT),
+    Operator("operands", "the operands of - or / are swapped", "values", IN_KERNEL, *wrong_values.OPERANDS),
+    Operator("factors", "the operands of a product are swapped", "values", IN_KERNEL, *wrong_values.FACTORS),
+    Operator("accumulator", "a sum is begun anew", "values", IN_KERNEL, *wrong_values.ACCUMULATOR),
+    Operator("fill", "what a mask leaves out has another value", "values", IN_KERNEL, *wrong_values.FILL),
+    Operator("unscaled", "a factor is missing", "values", IN_KERNEL, *wrong_values.UNSCALED),
+    Operator("inverted", "a factor divides, or a divisor multiplies", "values", IN_KERNEL, *wrong_values.INVERTED),
 )
 
 

@@ -19,10 +19,8 @@ ROOT = Path(__file__).resolve().parents[2]
 BUILD = ROOT / "build" / "seeded"
 WHEELS, SITE = BUILD / "wheels", BUILD / "site"
 PYTHON = "3.12"
-"""Of a device machine. The wheels are pure Python, or built for the stable ABI, so that 3.11 takes them, too."""
+"""Of a device machine. What is unpacked of a wheel is Python, so that 3.11 takes it, too."""
 PLATFORMS = ("manylinux_2_28_x86_64", "manylinux_2_24_x86_64", "manylinux_2_17_x86_64")
-LARGEST = 40 * 2**20
-"""Bytes of all wheels together: a device machine takes 64 MiB with the working tree."""
 
 
 @dataclass(frozen=True)
@@ -61,7 +59,7 @@ def environment() -> dict[str, str]:
 def download(folder: Path = WHEELS) -> list[Path]:
     """All wheels, in a folder; those that are there are not fetched again. Raises SystemExit where one is missing."""
     folder.mkdir(parents=True, exist_ok=True)
-    wanted = [f"{one.distribution}=={one.version}" for one in PACKAGES] + list(NEEDED)
+    wanted = _wanted()
     missing = [one for one in wanted if _wheel(folder, one) is None]
     if missing:
         platforms = [word for one in PLATFORMS for word in ("--platform", one)]
@@ -74,17 +72,33 @@ def download(folder: Path = WHEELS) -> list[Path]:
     return [one for one in found if one is not None]
 
 
-def _wheel(folder: Path, wanted: str) -> Path | None:
+def _wanted() -> list[str]:
+    return [f"{one.distribution}=={one.version}" for one in PACKAGES] + list(NEEDED)
+
+
+def _start(wanted: str) -> str:
+    """Of the name of its wheel."""
     name, _, version = wanted.partition("==")
-    start = f"{name.replace('-', '_')}-{version}-".lower()
-    return next((one for one in sorted(folder.glob("*.whl")) if one.name.lower().startswith(start)), None)
+    return f"{name.replace('-', '_')}-{version}-".lower()
+
+
+def _wheel(folder: Path, wanted: str) -> Path | None:
+    found = sorted(folder.glob("*.whl"))
+    return next((one for one in found if one.name.lower().startswith(_start(wanted))), None)
+
+
+def ready(site: Path = SITE) -> None:
+    """Fetch and unpack what is not there yet. A machine without network is given `site` as it is here."""
+    stamps = [stamp.name.removeprefix(".").lower() for stamp in site.glob(".*-*")]
+    if not all(any(stamp.startswith(_start(one)) for stamp in stamps) for one in _wanted()):
+        install(download(), site)
 
 
 def install(wheels: Iterable[Path], site: Path = SITE) -> None:
-    """Unpack the wheels, each once. A package with extensions for one Python (PyYAML) is left to the environment."""
+    """Unpack the wheels, each once, without their extensions: PyYAML and SQLAlchemy do without."""
     for wheel in wheels:
         done = site / f".{wheel.stem}"
-        if done.exists() or "-cp3" in wheel.name and "-abi3-" not in wheel.name:
+        if done.exists():
             continue
         with zipfile.ZipFile(wheel) as archive:
             names = [one for one in archive.namelist() if not _is_left_out(one)]
@@ -95,18 +109,6 @@ def install(wheels: Iterable[Path], site: Path = SITE) -> None:
 def _is_left_out(name: str) -> bool:
     parts = name.split("/")
     return name.endswith(".so") or parts[0] in ("test", "tests")
-
-
-def pack(folder: Path) -> int:
-    """Put the wheels into a folder to be carried to a machine without network. Returns their size in bytes."""
-    wheels = download()
-    folder.mkdir(parents=True, exist_ok=True)
-    for wheel in wheels:
-        shutil.copy2(wheel, folder / wheel.name)
-    size = sum(wheel.stat().st_size for wheel in wheels)
-    if size > LARGEST:
-        raise SystemExit(f"{size / 2**20:.0f} MiB of wheels are more than a device machine takes with its working tree")
-    return size
 
 
 def overlay(folder: Path, package: str, changes: dict[str, str], site: Path | None = None) -> Path:

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 CALLS = Path(__file__).parent / "calls"
+COMPARED = CALLS / "compared"
+"""Those that hold what a kernel computes against what torch does."""
 PART = re.compile(r"^# %% (\w+)\n", re.MULTILINE)
 WAIT = "torch.cuda.synchronize()\n"
 

@@ -154,7 +154,7 @@ def outcome(pool: Pool, text: str, wants: tuple[str, ...] = ()) -> truth.Outcome
     """What a run in a lane shows."""
     seen = pool.run(text, wants=wants)
     undecided = next((each.undecided for each in seen.launches if each.undecided), "")
-    return truth.Outcome(runs.fault(seen), runs.kernels(seen), seen.trouble or undecided)
+    return truth.Outcome(runs.fault(seen), runs.kernels(seen), seen.trouble or undecided or runs.unknown(seen, wants))
 
 
 def sanitized_outcome(pool: Pool, under_memcheck: Pool, text: str) -> truth.Outcome:

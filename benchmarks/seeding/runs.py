@@ -14,6 +14,7 @@ from types import MappingProxyType
 from shrinkray_gpu.device import sanitizer_records
 from shrinkray_gpu.oracle.driver_error import static_rule
 from shrinkray_gpu.oracle.fault import Fault
+from shrinkray_gpu.runner.inside.launches.launch_log import INTERPRETED
 from shrinkray_gpu.runner.lanes import Setup
 from shrinkray_gpu.runner.pool import Pool, Script
 from shrinkray_gpu.runner.run import Run
@@ -75,6 +76,13 @@ def kernels(run: Run) -> frozenset[str]:
     """The kernels that a run compiled or launched."""
     names = {one.kernel for one in run.compiles} | {one.kernel for one in run.launches}
     return frozenset(names - {""})
+
+
+def unknown(run: Run, wants: Sequence[str]) -> str:
+    """Why nobody knows what the kernels of a run compute, where that is asked; else empty."""
+    if INTERPRETED not in wants or not run.virtual:
+        return ""
+    return next((f"{one.kernel} was not run" for one in run.launches if not one.interpreted), "")
 
 
 def fault(run: Run) -> Fault | None:

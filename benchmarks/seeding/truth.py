@@ -89,7 +89,9 @@ def attempts(mends: Sequence[Edit], planted: Edit) -> list[tuple[Edit, ...]]:
 def likeness(mend: Edit, planted: Edit) -> float:
     """How much the mended statement resembles the one before the fault was planted, 0 to 1."""
     score = max(_ratio(mend.old, planted.new), 0.5 * _ratio(mend.new, planted.old))
-    return 0.4 * score + 0.5 * _ratio(mend.statement, planted.statement) + 0.1 * (mend.function == planted.function)
+    mended = re.sub(rf"(?<!\w){re.escape(mend.old)}(?!\w)", lambda _: mend.new, mend.statement, count=1)
+    alike = max(_ratio(each, planted.statement) for each in (mend.statement, mended))
+    return 0.4 * score + 0.5 * alike + 0.1 * (mend.function == planted.function)
 
 
 def _ratio(one: str, other: str) -> float:

@@ -56,6 +56,10 @@ def test_the_seed_fixes_the_draw(site: list[Program]) -> None:
     assert names(site) != names(site, seed=1)
 
 
+def test_a_short_draw_begins_with_another_package_by_another_seed(site: list[Program]) -> None:
+    assert {names(site, seed=seed, limit=1)[0].partition(".")[0] for seed in range(8)} == {"one", "two"}
+
+
 def test_nobody_has_more_than_a_share(site: list[Program]) -> None:
     drawn = names(site)
     assert max(Counter(name.split("/")[1] for name in drawn).values()) <= 2
@@ -101,6 +105,14 @@ def test_a_memory_asks_once(tmp_path: Path) -> None:
     path = tmp_path / "runs.json"
     assert cases.Memory(path).get("a", lambda: 1) == 1
     assert cases.Memory(path).get("a", lambda: 2) == 1
+
+
+def test_two_memories_of_one_file_lose_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "runs.json"
+    one, other = cases.Memory(path), cases.Memory(path)
+    assert (one.get("a", lambda: 1), other.get("b", lambda: 2)) == (1, 2)
+    assert cases.Memory(path).get("a", lambda: 3) == 1
+    assert [file.name for file in tmp_path.iterdir()] == ["runs.json"]
 
 
 def told(verdict: str, lines: int) -> dict[str, object]:

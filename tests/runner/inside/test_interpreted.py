@@ -77,6 +77,15 @@ ends[(1,)](ints(1, 2, 3, 4), places, 4, BLOCK=8)
 print("GLOBALS", "np" in globals(), type(twice).__name__, type(tl.sum).__name__)
 total[(1,)](places, fresh(1), 4, BLOCK=4)
 """
+FLOAT = """
+@triton.jit
+def scaled(x, y, scale, by: tl.constexpr):
+    tl.store(y, tl.load(x).to(tl.float16) * scale.to(tl.float32) * by)
+
+x, y = ints(1), torch.zeros(1, device="cuda")
+scaled[(1,)](x, y, 1 + 2.0 ** -12, 1.0)
+print("SCALED", float(y))
+"""
 ORDER = """
 keys = torch.arange(12, device="cuda", dtype=torch.int32) % 3
 rank[(3,)](keys, ints(0, 0, 0), fresh(SIZE), 12, 4, BLOCK=4)
@@ -143,3 +152,9 @@ def test_an_outcome_that_is_not_whole_is_not_believed(tmp_path: Path) -> None:
     assert _read(str(kept), [2, 3]) is None
     kept.write_bytes(b"abcde")
     assert _read(str(kept), [2, 3]) == [b"ab", b"cde"] and _read(str(kept), [2, 2]) is None
+
+
+def test_a_float_argument_has_the_32_bits_that_it_has_in_compiled_code(play: Play) -> None:
+    outcome = play(KERNELS + FLOAT, wants=WANTS)
+    assert f"SCALED {1 + 2.0**-12}" in outcome.printed, outcome
+    assert [launch["interpreted"] for launch in outcome.launches] == [True]

@@ -136,6 +136,7 @@ def _interpreted(kernel: Any) -> Any:
     knobs: Any = getattr(sys.modules["triton"], "knobs", None)
     if knobs is not None:
         knobs.runtime.interpret = True
+    _type_floats()
     made: Dict[int, Any] = {}
     seen: Dict[int, Any] = {}
 
@@ -164,6 +165,21 @@ def _interpreted(kernel: Any) -> Any:
     if not any(value is language or value is language.core for value in list(space.values())):
         space["triton_language"] = language  # where the interpreter looks for what to patch
     return turned
+
+
+def _type_floats() -> None:
+    """Make a float argument a scalar of 32 bits, as it is in compiled code. The interpreter leaves Python's there: that
+    has no `.to`, and takes the type of what it meets."""
+    module: Any = sys.modules["triton.runtime.interpreter"]
+    language: Any = sys.modules["triton.language"]
+    whole, handle, numpy, float32 = module._implicit_cvt, module.TensorHandle, module.np, language.float32
+
+    def typed(arg: Any) -> Any:
+        if isinstance(arg, float):
+            return language.tensor(handle(numpy.array([arg], dtype=numpy.float32), float32), float32)
+        return whole(arg)
+
+    module._implicit_cvt = typed
 
 
 def _works() -> bool:
