@@ -18,7 +18,7 @@ from typing import Any
 
 from shrinkray_gpu.errors import UsageError
 from shrinkray_gpu.runner.children import faults
-from shrinkray_gpu.runner.guarded import MAIN, Guarded, KeeperKilled, MemoryCheck
+from shrinkray_gpu.runner.guarded import MAIN, Guarded, KeeperKilled, MemoryCheck, answer
 from shrinkray_gpu.runner.inside.capture import blackbox
 from shrinkray_gpu.runner.inside.process import wire
 from shrinkray_gpu.runner.output_pipes import TIMED_OUT, OutputPipes
@@ -260,7 +260,8 @@ class Worker:
             os.close(err)
         try:
             wire.send(self.control, setup.message(), seconds=wire.WHOLE)
-            self.report: dict[str, Any] = wire.receive(self.control, START)[0].get("ready", {})
+            above = (*self.process.above, self.process.pid)
+            self.report: dict[str, Any] = answer(self.control, START, above).get("ready", {})
             if why := ready_problem(self.report):
                 raise wire.BrokenMessage(f"its answer{why}")
         except OSError as error:
