@@ -1,6 +1,7 @@
 """Processes that have imported torch and Triton, and fork themselves in place of interpreters that would.
 
-Not for a run that is evidence of how a process begins: the first of the user's program, and those of the final check.
+Not for a run that is evidence of how a process begins, or that hashes of strings have no part in the fault: the first
+of the user's program, those that confirm a step, and those of the final check.
 """
 
 from __future__ import annotations
