@@ -22,8 +22,9 @@ from shrinkray_gpu.runner.guarded import MAIN, Guarded, KeeperKilled, MemoryChec
 from shrinkray_gpu.runner.inside.capture import blackbox
 from shrinkray_gpu.runner.inside.process import wire
 from shrinkray_gpu.runner.output_pipes import TIMED_OUT, OutputPipes
+from shrinkray_gpu.runner.reports import exited_problem, hanging_problem, hello_problem, ready_problem, report_problem
 from shrinkray_gpu.runner.request import Request, RunSettings
-from shrinkray_gpu.runner.run import Run, exited_problem, hanging_problem, hello_problem, ready_problem, report_problem
+from shrinkray_gpu.runner.run import Run
 from shrinkray_gpu.runner.scratch_folder import scratch_folder
 from shrinkray_gpu.runner.zygotes import ZYGOTES
 
