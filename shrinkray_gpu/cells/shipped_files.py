@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-import json
 import os
+import re
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any, TypeVar, cast
 
 from shrinkray_gpu.errors import UsageError
 
+T = TypeVar("T")
 LARGEST = 512 << 20
 """Bytes of a folder that is shipped."""
 OUR_JOURNAL = "journal.jsonl"
+_BEGINS = r"(?:(?<![\w.~@%+/})\]*?-])|(?<=://)|(?<=\\[nrt])|(?<=\A-[A-Z])|(?<=[\s\"'=,;:]-[A-Z]))"
+"""Before a path: nothing that could be part of it, but for `file://`, an escape and an option as `-I`."""
+_ENDS = r"(?![\w~@%+-]|\.\w)"
 Files = Mapping[str, bytes]
 """Those below a folder, by their paths in it; a single file by an empty path."""
 
@@ -49,15 +54,22 @@ def write(files: Files, folder: Path) -> None:
         (folder / name).write_bytes(data)
 
 
-def _in_json(name: str) -> str:
-    return json.dumps(name)[1:-1]
+def renamed(told: T, names: Mapping[str, str]) -> T:
+    """A text, or what JSON may hold, with the second of each pair of paths for the first: where that is a whole path,
+    or leads one. So `/data` is in `/data/x` and in `-I/data`, and neither in `/dataset` nor in `/mnt/data`."""
+    longest_first = sorted(filter(None, names), key=len, reverse=True)
+    if not longest_first:
+        return told
+    path = re.compile(f"{_BEGINS}(?:{'|'.join(map(re.escape, longest_first))}){_ENDS}")
 
+    def other(each: Any) -> Any:
+        if isinstance(each, str):
+            return path.sub(lambda found: names[found[0]], each)
+        if isinstance(each, dict):
+            return {other(name): other(value) for name, value in each.items()}
+        return [*map(other, each)] if isinstance(each, (list, tuple)) else each
 
-def renamed(text: str, names: Mapping[str, str], written: Callable[[str], str] = _in_json) -> str:
-    """With the second of each pair of names for the first. `written`: how a name stands in it."""
-    for before, now in names.items():
-        text = text.replace(written(before), written(now))
-    return text
+    return cast(T, other(told))
 
 
 def _shipped(folder: Path) -> Iterator[Path]:

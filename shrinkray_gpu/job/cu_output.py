@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 import shlex
+import struct
 import subprocess
 from collections.abc import Mapping
 from dataclasses import replace
@@ -47,6 +48,8 @@ def make(text: str, output: Path, plan: calibration.Plan, options: Options) -> s
         source = as_cu.cu_source(literals, build.calls, shown, repeated=not plan.oracle.needs.builds)
     except as_cu.NotPlain as why:
         return f"no .cu: {why}"
+    except (LookupError, TypeError, ValueError, struct.error):  # a candidate may say of its launches what it likes
+        return "no .cu: what is told of its launches makes no sense"
     path.write_text(source, encoding="utf-8")
     binary = Path(plan.pool.setup.scratch) / path.stem
     done = _done([str(nvcc), *flags, str(path), "-o", str(binary)])

@@ -91,7 +91,7 @@ def reduce(
         cluster_of(options, told) as (cluster, options),
         _nothing_of_a_refusal(folder) as held,
         folder_gone.folder_watch(path, output) as opened,
-        ZYGOTES.wanted(),
+        ZYGOTES.wanted(told),
     ):
 
         def begun(journal: Journal) -> None:

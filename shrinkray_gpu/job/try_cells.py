@@ -6,7 +6,6 @@ must have the versions of this machine, since a verdict may hang on them.
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 import tempfile
@@ -96,7 +95,7 @@ class TryCell(Cell["TryLanes"]):
     def run(self, lanes: TryLanes) -> Row:
         run = lanes.run(self)
         back = {now: before for before, now in lanes.names.items()}
-        row: Row = {"run": json.loads(renamed(json.dumps(run.to_json()), back))}
+        row: Row = {"run": renamed(run.to_json(), back)}
         return checked(row, GpuGroups(), lambda: row) if self.program.gpu and doubtful(run) else row
 
     def lost(self, why: str) -> Row:
@@ -146,7 +145,7 @@ class TryLanes:
         return pool.run_here(request, cell.settings, cell.fresh)
 
     def _here(self, text: str) -> str:
-        return renamed(text, self.names, str)
+        return renamed(text, self.names)
 
     def _script(self, script: Script) -> Script:
         return replace(

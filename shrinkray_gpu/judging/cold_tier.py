@@ -20,7 +20,11 @@ PATIENT = 4.0
 
 
 class ColdTier(RunTier):
-    """All that the oracle asks, in a process with nothing imported and no kernel compiled beforehand."""
+    """All that the oracle asks, in a process with nothing imported and no kernel compiled beforehand.
+
+    No fork of a zygote: all forks have its seed for the hashes of strings, and so have the lanes. A program that fails
+    by the order of a set would fail in each of them, or in none.
+    """
 
     def settle(self, candidate: Candidate) -> Verdict:
         """Of a flaky fault: whether it shows at all in as many processes as a "no" must rest on, since each takes
@@ -30,17 +34,13 @@ class ColdTier(RunTier):
     def run(self, candidate: Candidate, fresh: bool) -> tuple[Verdict, Run | None]:
         runs: list[Run] = []
 
-        # Where lanes show the fault as new interpreters did: it is no matter of how a process begins.
-        alike = self.pool.mode != "cold" and candidate.policy.repeats is None and not self.oracle.needs.timing
-        own = self.pool.forking() if alike else self.pool
-
-        def run(text: str, pool: Pool = own) -> Run:
+        def run(text: str, pool: Pool = self.pool) -> Run:
             self.tally.count(COLD)
             runs.append(pool.cold(text, wants=candidate.policy.tightening.wants))
             return runs[-1]
 
         def patiently(text: str) -> Run:
-            return run(text, own.on(replace(own.terms, seconds=PATIENT * own.seconds)))
+            return run(text, self.pool.on(replace(self.pool.terms, seconds=PATIENT * self.pool.seconds)))
 
         verdict = full_verdict(self.oracle, candidate.text, self.pool.script.path.name, run)
         if not verdict.is_known and runs and _was_ended(runs[-1]) and not self.oracle.needs.timing:

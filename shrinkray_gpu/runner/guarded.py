@@ -5,12 +5,13 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import signal
 import socket
 import subprocess
 import sys
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -19,21 +20,50 @@ from shrinkray_gpu.runner.inside.process import wire
 from shrinkray_gpu.runner.inside.process.descendants import PATIENCE
 
 MAIN = Path(__file__).parent / "inside" / "main.py"
-STARTS = 180.0
-"""Seconds in which a command is started, on a machine that is busy; by a zygote that may have to import torch first."""
+STARTS = 30.0
+"""Seconds in which the keeper starts a command, on a machine that is busy. Elsewhere it takes milliseconds."""
+LOOKS = 1.0
+"""Seconds after which a process that is waited for is told to go on: somebody may have stopped it."""
 AGAIN = (0.1, 1.0)
 """Seconds after which a command is asked for again, whose keeper or guard was killed: until the keeper is known to have
 ended, on a machine that is busy."""
 
 
 class KeeperKilled(ConnectionError):
-    """What starts commands was killed, each time that it was asked."""
+    """What starts commands was killed, or did not answer, each time that it was asked."""
 
 
 class Asked(Protocol):
     """What starts commands."""
 
-    def ask(self, order: dict[str, Any], fds: tuple[int, ...]) -> None: ...
+    def ask(self, order: dict[str, Any], fds: tuple[int, ...]) -> tuple[int, ...]:
+        """Have it start one. Returns the processes that see to it, the first one above the others. Raises
+        ConnectionError where they are gone, TimeoutError where they do not take it."""
+        ...
+
+    def patience(self) -> float:
+        """Seconds in which it answers."""
+        ...
+
+    def give_up(self, asked: float) -> None:
+        """It did not do what it was asked for at that time: it is asked no more as it is."""
+        ...
+
+
+def answer(link: socket.socket, seconds: float, above: Sequence[int]) -> dict[str, Any]:
+    """The next message on `link`, of the processes `above`, which go on wherever one of them was stopped. Raises as
+    `wire.receive` does."""
+    until = time.monotonic() + seconds
+    while True:
+        for pid in above:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.kill(pid, signal.SIGCONT)
+        left = until - time.monotonic()
+        try:
+            return wire.receive(link, max(0.0, min(LOOKS, left)))[0]
+        except TimeoutError:
+            if left <= LOOKS:
+                raise
 
 
 class Guarded:
@@ -60,27 +90,37 @@ class Guarded:
         self._closing = threading.Lock()
         for asked, pause in [(zygote, 0.0)] * (zygote is not None) + [(None, pause) for pause in (*AGAIN, None)]:
             self.tie, theirs = socket.socketpair()
+            starts, began = asked or KEEPER, time.monotonic()
             try:
                 with theirs:
-                    (asked or KEEPER).ask(order, (theirs.fileno(), out, err, *links))
-                answer, _ = wire.receive(self.tie, STARTS)
+                    self.above = starts.ask(order, (theirs.fileno(), out, err, *links))
+                told = answer(self.tie, starts.patience(), self.above)
                 break
-            except ConnectionError as error:  # somebody killed what is asked just now, or the guard
+            except (ConnectionError, TimeoutError) as error:
                 self.tie.close()
+                if isinstance(error, TimeoutError) or starts is zygote:
+                    starts.give_up(began)
                 if pause is None:
-                    raise KeeperKilled("the process that starts and ends programs was killed") from error
+                    how = "does not answer" if isinstance(error, TimeoutError) else "was killed"
+                    raise KeeperKilled(f"the process that starts and ends programs {how}") from error
                 time.sleep(pause)
-        if "failed" in answer:
+        if "failed" in told:
             self.tie.close()
-            raise OSError(answer["failed"], os.strerror(answer["failed"]))
-        self.pid: int = answer["started"]
+            raise OSError(told["failed"], os.strerror(told["failed"]))
+        self.pid: int = told["started"]
 
     def wait(self, seconds: float) -> int | None:
         """How it ended, when nothing of it is left; None if it goes on, or its guard was killed."""
         if self.status is None:
             with contextlib.suppress(OSError):
-                self.status = wire.receive(self.tie, seconds)[0]["status"]
+                self.status = answer(self.tie, seconds, self.above)["status"]
         return self.status
+
+    def is_stopped(self) -> bool:
+        """Whether its guard is, so that nobody tells of its end."""
+        with contextlib.suppress(OSError, IndexError):
+            return _stat(int(_stat(self.pid)[1]))[0] in (b"T", b"t")
+        return False
 
     def close(self) -> None:
         """End it, with all that it started. Two threads may do so at a time."""
@@ -103,18 +143,32 @@ class Keeper:
         self.lock = threading.Lock()
         self.ended: dict[int, int] = {}
         """Processes of candidates that it ended for their memory, and the bytes that each of these candidates held."""
-        self.owner = 0
-        """The process that started it: a fork of that has one of its own."""
+        self.owner, self.started = 0, 0.0
+        """The process that started it, of which a fork has one of its own; and when."""
         self.beside: list[socket.socket] = []
         """The controls of zygotes, which end candidates as it does."""
+        self.say: Callable[[str], None] = lambda text: None
+        """Tells the user where it, or a zygote, was given up."""
         self.process: subprocess.Popen[bytes]
         self.control: socket.socket
 
-    def ask(self, order: dict[str, Any], fds: tuple[int, ...]) -> None:
+    def ask(self, order: dict[str, Any], fds: tuple[int, ...]) -> tuple[int, ...]:
         with self.lock:
             if self.owner != os.getpid() or self.process.poll() is not None:
                 self._start()
             wire.send(self.control, order, fds, wire.WHOLE)
+            return (self.process.pid,)
+
+    def patience(self) -> float:
+        return STARTS
+
+    def give_up(self, asked: float) -> None:
+        """End it, with all that it guards: another one comes when it is asked next."""
+        with self.lock:
+            if self.owner == os.getpid() and self.started <= asked:
+                self.process.kill()
+                self.owner = 0  # a debugger that holds it hides its end
+                self.say("the process that starts and ends programs does not answer: another one takes its place")
 
     def ended_for_memory(self, pid: int) -> str:
         """Why the candidate that began with this process was ended, where that was for its host memory; else empty."""
@@ -143,7 +197,12 @@ class Keeper:
 
         with theirs:
             self.memory = limit_memory(self.terms, start)
-        self.owner = os.getpid()
+        self.owner, self.started = os.getpid(), time.monotonic()
+
+
+def _stat(pid: int) -> list[bytes]:
+    """Its state, its parent and what follows."""
+    return Path(f"/proc/{pid}/stat").read_bytes().rpartition(b") ")[2].split()
 
 
 KEEPER = Keeper(MemoryTerms())

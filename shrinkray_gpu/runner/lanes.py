@@ -20,12 +20,13 @@ from typing import Any
 from shrinkray_gpu.device import OF_AMD, gpus
 from shrinkray_gpu.errors import UsageError
 from shrinkray_gpu.runner.children import faults
-from shrinkray_gpu.runner.guarded import MAIN, Guarded, KeeperKilled, MemoryCheck
+from shrinkray_gpu.runner.guarded import MAIN, Guarded, KeeperKilled, MemoryCheck, answer
 from shrinkray_gpu.runner.inside.capture import blackbox
 from shrinkray_gpu.runner.inside.process import wire
 from shrinkray_gpu.runner.output_pipes import TIMED_OUT, OutputPipes
+from shrinkray_gpu.runner.reports import exited_problem, hanging_problem, hello_problem, ready_problem, report_problem
 from shrinkray_gpu.runner.request import Request, RunSettings
-from shrinkray_gpu.runner.run import Run, exited_problem, hanging_problem, hello_problem, ready_problem, report_problem
+from shrinkray_gpu.runner.run import Run
 from shrinkray_gpu.runner.scratch_folder import scratch_folder
 from shrinkray_gpu.runner.zygotes import ZYGOTES
 
@@ -272,7 +273,8 @@ class Worker:
             os.close(err)
         try:
             wire.send(self.control, setup.message(), seconds=wire.WHOLE)
-            self.report: dict[str, Any] = wire.receive(self.control, START)[0].get("ready", {})
+            above = (*self.process.above, self.process.pid)
+            self.report: dict[str, Any] = answer(self.control, START, above).get("ready", {})
             if why := ready_problem(self.report):
                 raise wire.BrokenMessage(f"its answer{why}")
         except OSError as error:

@@ -22,6 +22,8 @@ from shrinkray_gpu.runner.output_pipes import KEPT, TIMED_OUT, OutputPipes
 from shrinkray_gpu.runner.run import Run
 from shrinkray_gpu.runner.scratch_folder import scratch_folder
 
+GUARD = "the guard of its process was {}"
+
 
 def run_file(
     python: str,
@@ -61,6 +63,7 @@ def run_words(
         with closing(process):
             streams.close_writers()
             told = streams.until_report(process.tie, started + seconds)
+            unseen = told is TIMED_OUT and process.is_stopped()
         streams.drain()
         said, complained = streams.texts()
     status = told["status"] if told else None
@@ -69,12 +72,12 @@ def run_words(
         mode="plain",
         exit=None if status is None or status < 0 else status,
         signal=-status if status is not None and status < 0 else None,
-        timed_out=told is TIMED_OUT,
+        timed_out=told is TIMED_OUT and not unseen,
         seconds=time.monotonic() - started,
         stdout=said,
         stderr=complained,
         children=children.faults(children.child_failure(complained), complained) if status == 1 else (),
-        trouble=short or ("the guard of its process was killed" if told is None else ""),
+        trouble=short or (GUARD.format("killed") if told is None else GUARD.format("stopped") if unseen else ""),
     )
 
 

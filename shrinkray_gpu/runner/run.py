@@ -6,12 +6,10 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, is_dataclass
 from functools import lru_cache
 from types import NoneType
-from typing import Any, TypedDict, get_args, get_origin, get_type_hints
+from typing import Any, get_args, get_origin, get_type_hints
 
 from shrinkray_gpu.runner.inside.capture.schema import Captured, sound
 from shrinkray_gpu.runner.inside.launches.launch_log import NOT_FOLLOWED
-from shrinkray_gpu.runner.inside.process.schema_check import problem
-from shrinkray_gpu.runner.inside.static import rules
 from shrinkray_gpu.runner.inside.static.cause import Cause
 
 
@@ -240,114 +238,6 @@ class Run:
         if fields.get("captured") is not None:
             fields["captured"] = sound(fields["captured"])
         return cls(**fields | {"values": {int(number): text for number, text in fields.get("values", {}).items()}})
-
-
-class Report(TypedDict):
-    """A lane's report on one candidate: the fields of a `Run` that the lane knows, and whether it is over.
-
-    A candidate shares its process with what reports on it, and may leave that in any state: a report that is broken
-    says nothing of the candidate.
-    """
-
-    exit: int
-    failure: Failure | None
-    trouble: str
-    """Empty, or why its failure is a bug of ours."""
-    driver_error: int
-    virtual: bool
-    compiles: list[Compilation]
-    launches: list[Launch]
-    builds: list[Build]
-    values: dict[str, Any]
-    captured: Any
-    """`capture.schema.Captured` or nothing, with a check of its own: a broken record spoils no run."""
-    turned: dict[str, Any]
-    differences: list[Difference]
-    incomparable: str
-    comparison: Comparison | None
-    unwritten: str
-    writes: list[str]
-    peak: int
-    gpus: int
-    fresh: bool
-    over: str
-    """Why the lane takes no other candidate; empty if it does."""
-
-
-class HangingReport(TypedDict):
-    """What a process tells that was stopped at its time limit."""
-
-    hanging: str
-    launches: list[Launch]
-    compiles: list[Compilation]
-    line: int | None
-
-
-class Hello(TypedDict):
-    """What a lane says when it has come up."""
-
-    hello: int
-    """Its process."""
-    fence: list[str]
-    """What holds it, part by part."""
-    device: dict[str, Any]
-    """Of a lane with a CUDA context: `name`, `arch`, and `free` bytes of memory when it came up."""
-
-
-class WorkerReport(TypedDict):
-    """What a worker says of its interpreter when it has come up."""
-
-    versions: dict[str, Any]
-    failed: dict[str, Any]
-    touched: bool
-    spoilt: bool
-
-
-class Exited(TypedDict):
-    """What a worker says of a lane that ended."""
-
-    exited: int
-    status: int
-
-
-def hello_problem(hello: Any) -> str:
-    """Where this is no `Hello`, and how; empty if it is one."""
-    why = problem(Hello)(hello)
-    if not why and (hello["hello"] <= 1 or type(hello["device"].get("free", 0)) is not int):
-        why = " is of no process"
-    return why
-
-
-def ready_problem(ready: Any) -> str:
-    """Where this is no `WorkerReport`, and how; empty if it is one."""
-    return problem(WorkerReport)(ready)
-
-
-def exited_problem(message: Any) -> str:
-    """Where this is no `Exited`, and how; empty if it is one."""
-    return problem(Exited)(message)
-
-
-def hanging_problem(report: Any) -> str:
-    """Where this is no `HangingReport`, and how; empty if it is one."""
-    return problem(HangingReport)(report)
-
-
-def report_problem(report: Any) -> str:
-    """Where this is no `Report`, and how; empty if it is one."""
-    why = problem(Report)(report)
-    if not why and not all(number.isdecimal() and isinstance(text, str) for number, text in report["values"].items()):
-        why = ".values are no texts by number"
-    if not why and not all(_names_a_rule(launch["fault"]) for launch in report["launches"]):
-        why = ".launches have a fault of no static rule"
-    return f"report{why}" if why else ""
-
-
-def _names_a_rule(fault: str) -> bool:
-    try:
-        return not fault or bool(rules.of_fault(fault))
-    except ValueError:
-        return False
 
 
 _hints = lru_cache(None)(get_type_hints)

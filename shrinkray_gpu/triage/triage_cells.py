@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 from abc import abstractmethod
 from collections.abc import Hashable, Mapping, Sequence
@@ -81,7 +80,7 @@ class TriageCell(Cell[Reruns]):
             return row
         held: Files | None = row.pop(FILES, None)
         names = {str(self.where.cwd): str(self.moved_from)}
-        told: Row = json.loads(renamed(json.dumps(row), names))
+        told: Row = renamed(row, names)
         return {**told, FILES: _as_here(held, names)} if held is not None else told
 
     @abstractmethod
@@ -245,7 +244,7 @@ class ReductionCell(TriageCell):
         told = reduced(self.members, lanes.place, reducing, folder, seconds, lanes.closing)
         names = {str(folder): str(self.folder)}
         held = _as_here(packed(folder) if folder.exists() else {}, names)
-        return {**json.loads(renamed(json.dumps(told), names)), FILES: held}
+        return {**renamed(told, names), FILES: held}
 
     def lost(self, why: str) -> Row:
         return {"state": FAILED, "member": self.members[0].name, "why": why}
@@ -278,7 +277,7 @@ def _as_here(files: Files, names: Mapping[str, str]) -> Files:
     found = {}
     for name, data in files.items():
         try:
-            found[name] = renamed(data.decode(), names, str).encode()
+            found[name] = renamed(data.decode(), names).encode()
         except UnicodeDecodeError:
             found[name] = data
     return found

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ from shrinkray_gpu.oracle import parse
 from shrinkray_gpu.oracle.verdict import Answer, Verdict
 from shrinkray_gpu.runner.lanes import Setup
 from shrinkray_gpu.runner.pool import Pool, Script
+from shrinkray_gpu.runner.zygotes import ZYGOTES
 
 
 def confirmed(folder: Path, text: str, seconds: float) -> tuple[Verdict, int]:
@@ -42,3 +44,17 @@ def test_slow_and_killed_runs_are_asked_again(
 ) -> None:
     verdict, ran = confirmed(tmp_path, text, seconds)
     assert (verdict.answer, ran) == (answer, tries), verdict.why
+
+
+def test_a_confirmation_has_another_seed_for_hashes_than_lanes_and_than_the_next_one(tmp_path: Path) -> None:
+    """Else a step that makes the fault hang on the order of a set is never noticed."""
+    pytest.importorskip("triton")
+    text = "import torch\nimport triton\nraise IndexError(hash('a'))\n"
+    setup = Setup(sys.executable, dict(os.environ), ("torch", "triton"), (), str(tmp_path), confine=False)
+    pool = Pool(Script(tmp_path / "failing.py", cwd=tmp_path), setup, mode="fork", jobs=1, seconds=60)
+    oracle = parse("exception:IndexError", folder=tmp_path)
+    with ZYGOTES.wanted(), closing(pool), closing(TieredTest(oracle, pool)) as test:
+        lanes = [pool.run(text), pool.forking().cold(text)]
+        runs = [test.cold.run(test.candidate(text), True)[1] for _ in range(2)]
+    seeds = [run.failure.text for run in (*lanes, *runs) if run is not None and run.failure is not None]
+    assert len(seeds) == 4 and seeds[0] == seeds[1] and len(set(seeds)) == 3, seeds

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
@@ -23,6 +25,10 @@ from shrinkray_gpu.runner.plain import run_file
 from shrinkray_gpu.runner.request import Request, RunSettings
 
 DAEMON = "(setsid sleep 1000 &)"
+TRACER = (
+    "import ctypes, sys, time\nprint(ctypes.CDLL(None).ptrace(16, int(sys.argv[1]), None, None), flush=True)\n"
+    "time.sleep(60)\n"
+)
 
 
 @pytest.fixture
@@ -74,6 +80,81 @@ def test_a_keeper_that_is_killed_takes_its_own_along_and_is_started_once_more(no
         assert process.wait(10) == 3
 
 
+def test_a_keeper_that_is_stopped_goes_on(nowhere: int) -> None:
+    with shell("exit 3", nowhere) as process:
+        assert process.wait(10) == 3
+    before = guarded.KEEPER.process.pid
+    os.kill(before, signal.SIGSTOP)
+    began = time.monotonic()
+    with shell("exit 4", nowhere) as process:
+        assert process.wait(10) == 4
+    with shell("sleep 1000", nowhere) as process:
+        os.kill(before, signal.SIGSTOP)
+    assert time.monotonic() - began < 5 and guarded.KEEPER.process.pid == before
+
+
+def test_a_keeper_that_hangs_is_told_and_another_takes_its_place(nowhere: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A tracer holds it: no signal but SIGKILL makes it go on."""
+    with shell("exit 3", nowhere) as process:
+        assert process.wait(10) == 3
+    before, said = guarded.KEEPER.process.pid, list[str]()
+    monkeypatch.setattr(guarded, "STARTS", 4.0)
+    monkeypatch.setattr(guarded.KEEPER, "say", said.append)
+    tracer = subprocess.Popen([sys.executable, "-c", TRACER, str(before)], stdout=subprocess.PIPE)
+    with tracer:
+        assert tracer.stdout is not None
+        try:
+            if tracer.stdout.readline() != b"0\n":
+                pytest.skip("nothing may be traced here")
+            began = time.monotonic()
+            with ThreadPoolExecutor(3) as threads:
+                codes = list(threads.map(lambda code: _status(code, nowhere), (4, 5, 6)))
+        finally:
+            tracer.kill()
+    assert codes == [4, 5, 6] and guarded.KEEPER.process.pid != before
+    assert [text.partition(":")[0] for text in said] == ["the process that starts and ends programs does not answer"]
+    assert time.monotonic() - began < 20
+
+
+def test_a_keeper_that_is_stopped_ends_with_the_tool(tmp_path: Path) -> None:
+    text = f"""\
+import os, sys, time
+from shrinkray_gpu.runner import guarded
+from tests.runner.test_guarded import shell
+with open({os.devnull!r}, "wb") as nowhere, shell("sleep 1000", nowhere.fileno(), WORD={str(tmp_path)!r}) as process:
+    guard = guarded._stat(process.pid)[1]
+    os.kill(guarded.KEEPER.process.pid, 19)
+    os.kill(int(guard), 19)
+    print(guarded.KEEPER.process.pid, guard.decode(), flush=True)
+    os.kill(os.getpid(), 9)
+"""
+    done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, cwd=Path(__file__).parents[2])
+    pids, until = done.stdout.split(), time.monotonic() + 10
+    while (left := [pid for pid in pids if Path("/proc", pid).exists()]) and time.monotonic() < until:
+        time.sleep(0.05)
+    assert len(pids) == 2 and left == [] and carrying(str(tmp_path)) == []
+
+
+def _status(code: int, out: int) -> int | None:
+    with shell(f"exit {code}", out) as process:
+        return process.wait(10)
+
+
+def test_an_end_that_a_stopped_guard_did_not_tell_is_no_timeout(tmp_path: Path) -> None:
+    path = tmp_path / "stops.py"
+    path.write_text(
+        "import os\nguard = os.getppid()\n"
+        "keeper = int(open(f'/proc/{guard}/stat').read().rpartition(')')[2].split()[1])\n"
+        "os.kill(keeper, 19)\nos.kill(guard, 19)\n"
+    )
+    began = time.monotonic()
+    run = run_file(sys.executable, path, (), environment=dict(os.environ), cwd=tmp_path, seconds=2)
+    assert (run.timed_out, run.trouble) == (False, "the guard of its process was stopped")
+    path.write_text("import time\ntime.sleep(600)\n")
+    assert run_file(sys.executable, path, (), environment=dict(os.environ), cwd=tmp_path, seconds=2).timed_out
+    assert time.monotonic() - began < 12
+
+
 def test_what_is_written_for_ever_is_not_read_for_ever() -> None:
     with OutputPipes() as streams:
         flood, stop = os.dup(streams.writers[0]), threading.Event()
@@ -104,9 +185,10 @@ def test_a_keeper_that_is_killed_each_time_is_told(tmp_path: Path, monkeypatch: 
     """A candidate is then unknown, and no exception ends the reduction without a word."""
     ask = guarded.KEEPER.ask
 
-    def killed(*order: Any) -> None:
-        ask(*order)
+    def killed(*order: Any) -> tuple[int, ...]:
+        above = ask(*order)
         os.kill(guarded.KEEPER.process.pid, signal.SIGKILL)
+        return above
 
     monkeypatch.setattr(guarded.KEEPER, "ask", killed)
     monkeypatch.setattr(guarded, "AGAIN", (0.1, 0.1))

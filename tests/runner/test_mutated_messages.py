@@ -12,7 +12,9 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -35,8 +37,10 @@ from tests.e2e.programs import NARROW_TILES
 
 ORACLES = [parse(spec, folder=Path()) for spec in ("misaligned address", "exception:IndexError", "timeout", "exit:1")]
 STRANGE_TEXTS = ("", "5", "\udc80", "é" * 300)
-ODD = (None, True, -1, 0, 1 << 70, 1e300, 0.5, *STRANGE_TEXTS, [], [1, "a"], [[[1]]], {}, {"": None}, {"a": 1})
-SETTINGS = RunSettings(wants=("ttir",), capture="launch", values=True)
+NUMBERS = (-1, 0, 1 << 70, 1 << 2000, 1e300, 0.5)
+ODD = (None, True, *NUMBERS, *STRANGE_TEXTS, [], [1, "a"], [[[1]]], {}, {"": None}, {"a": 1})
+FIELDS = tuple(each.name for each in fields(Run))
+SETTINGS = RunSettings(wants=("ttir", "figures"), capture="launch", values=True)
 HANGING = {"hanging": "device", "launches": [], "compiles": [], "line": 3, "number": 1}
 WHOLE = 0.05
 LIMIT = 0.2
@@ -109,12 +113,15 @@ def place_in(data: st.DataObject, value: Any) -> Place:
     return at
 
 
+def at(message: Any, place: Place) -> Any:
+    for key in place:
+        message = message[key]
+    return message
+
+
 def put(message: Any, place: Place, value: Any) -> Any:
     changed = copy.deepcopy(message)
-    inner = changed
-    for key in place[:-1]:
-        inner = inner[key]
-    inner[place[-1]] = value
+    at(changed, place[:-1])[place[-1]] = value
     return changed
 
 
@@ -134,7 +141,11 @@ def test_no_damage_to_a_message_is_thrown(reports: list[dict[str, Any]], scratch
 def test_no_odd_value_in_a_message_is_thrown(reports: list[dict[str, Any]], scratch: str, data: st.DataObject) -> None:
     message = data.draw(st.sampled_from(reports))
     for _ in range(data.draw(st.integers(1, 2))):
-        message = put(message, place_in(data, message), data.draw(st.sampled_from(ODD)))
+        place = place_in(data, message)
+        inner = at(message, place[:-1])
+        if isinstance(inner, dict) and data.draw(st.integers(0, 5)) == 0:
+            place = (*place[:-1], data.draw(st.sampled_from(("more", *FIELDS))))
+        message = put(message, place, data.draw(st.sampled_from(ODD)))
     check(answered(body(json.dumps(message).encode()), data.draw(STATUSES), scratch))
 
 
@@ -192,3 +203,23 @@ def test_no_damage_to_a_black_box_is_thrown(box: dict[str, bytes], scratch: str,
     recovered = blackbox.recover(str(folder))
     if recovered is not None:
         check(Run("fork", None, 9, captured=recovered))
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        (b'{"a": [' + b"[]," * (wire.MOST + 1) + b"[]]}", "too many values"),
+        (b'{"a": ' + b"[" * wire.DEEPEST + b"]" * wire.DEEPEST + b"}", "nested too deep"),
+        (b'{"a": ' * wire.DEEPEST + b"1" + b"}" * wire.DEEPEST, ""),
+    ],
+)
+def test_a_message_takes_no_more_of_the_tool_than_it_should(text: bytes, why: str) -> None:
+    ours, theirs = socket.socketpair()
+    with ours, theirs, ThreadPoolExecutor(1) as threads:
+        sends = threads.submit(theirs.sendall, body(text))
+        try:
+            wire.receive(ours, 10)
+            assert not why
+        except wire.BrokenMessage as error:
+            assert why and why in str(error)
+        sends.result()

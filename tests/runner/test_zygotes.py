@@ -18,6 +18,7 @@ from pathlib import Path
 import pytest
 
 from shrinkray_gpu.runner import guarded, lanes
+from shrinkray_gpu.runner import zygotes as zygote_module
 from shrinkray_gpu.runner.guarded import Keeper
 from shrinkray_gpu.runner.host_memory import SHORT, MemoryTerms
 from shrinkray_gpu.runner.knob_settings import KnobSetting
@@ -25,7 +26,7 @@ from shrinkray_gpu.runner.lanes import Setup
 from shrinkray_gpu.runner.pool import Pool, Script
 from shrinkray_gpu.runner.private_setup import private_setup
 from shrinkray_gpu.runner.run import Run
-from shrinkray_gpu.runner.zygotes import MOST, READ_LATER, ZYGOTES, Zygotes
+from shrinkray_gpu.runner.zygotes import AGAIN, MOST, READ_LATER, ZYGOTES, Zygotes
 from tests.e2e.programs import NARROW_TILES
 
 pytest.importorskip("triton")
@@ -167,6 +168,31 @@ def test_one_that_was_killed_is_not_missed(alone: Pool, zygotes: Zygotes) -> Non
     os.kill(zygote.process.pid, signal.SIGKILL)
     assert len(hashes(alone, FIRST + HASH)) == 2
     assert alone.run("print(1)").stdout == "1\n"
+
+
+def test_one_that_is_stopped_goes_on(alone: Pool, zygotes: Zygotes) -> None:
+    [before] = hashes(alone, FIRST + HASH)
+    [zygote] = zygotes._made.values()
+    os.kill(zygote.process.pid, signal.SIGSTOP)
+    began = time.monotonic()
+    assert hashes(alone, FIRST + HASH) == {before} and time.monotonic() - began < 20
+
+
+def test_one_that_hangs_is_told_and_not_waited_for(
+    zygotes: Zygotes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "path").mkdir()
+    (tmp_path / "path" / "triton.py").write_text("import time\ntime.sleep(600)\n")
+    said: list[str] = []
+    monkeypatch.setattr(zygote_module, "IMPORTS", 3.0)
+    monkeypatch.setattr(zygote_module, "FORKS", 1.0)
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path / "path")}
+    began = time.monotonic()
+    with zygotes.wanted(said.append), closing(pool_in(tmp_path, environment=environment)) as pool:
+        for _ in range(AGAIN + 3):
+            assert pool.cold("print(1)\n").stdout == "1\n"
+    assert len(said) == AGAIN + 1 and {text.partition(",")[0] for text in said} == {"a process with torch imported"}
+    assert time.monotonic() - began < 5 * (AGAIN + 1) + 5 and not zygotes._made
 
 
 def test_one_that_cannot_import_is_not_missed(zygotes: Zygotes, tmp_path: Path) -> None:

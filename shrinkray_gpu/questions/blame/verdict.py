@@ -95,7 +95,8 @@ def _of_device(seen: Evidence, fault: Fault, trials: BlameTrials) -> Blame:
 
 
 def _of_launch(seen: Evidence, fault: Fault, trials: BlameTrials) -> Blame:
-    stages = int(seen.options.get("num_stages") or 0)
+    asked = seen.options.get("num_stages")
+    stages = asked if isinstance(asked, int) else 0
     if "shared memory" in fault.text and stages > 3 and trials.passes_with("num_stages=1"):
         why = f"{fault.text}: the launch asks for {stages} stages"
         enough = "num_stages=1 of the launch: it ends well then"

@@ -18,13 +18,13 @@ import socket
 import sys
 import time
 from contextlib import suppress
-from typing import Any, Callable, Dict, List, Optional
+from typing import Any, Callable, Dict, Iterable, List, Optional
 
 from .process import descendants, host_memory, wire
 
 Start = Callable[..., int]
 
-DIE_WITH_PARENT = 1
+TOLD_OF_PARENTS_END = 1
 CLEANING = 1.0
 """Seconds that those have which clean up after a program, see `descendants.SPARED`."""
 LOOKS = 0.1
@@ -39,6 +39,7 @@ def serve(memory: Dict[str, Any], control: socket.socket, start: Start) -> None:
     """Be the keeper, to the end of this process. `start` begins a command in a guard, and returns its number."""
     watch = host_memory.Watch(memory["limit"]) if memory["watched"] else None
     control.set_inheritable(False)
+    ctypes.CDLL(None).prctl(TOLD_OF_PARENTS_END, signal.SIGCONT, 0, 0, 0)  # wherever it was stopped
     descendants.adopt()
     wake = _told_of(signal.SIGCHLD)
     gc.disable()  # a collection writes to all memory, which a guard shares until then
@@ -53,13 +54,13 @@ def serve(memory: Dict[str, Any], control: socket.socket, start: Start) -> None:
             os.read(wake, 4096)
             for pid, _ in descendants.ended():
                 guards.pop(pid, None)
-            for guard in guards:
-                os.kill(guard, signal.SIGCONT)  # its candidate may have stopped it
+            _go_on(guards)
             descendants.end(set(descendants.children(os.getpid())) - set(guards))
         if control in ready:
             try:
                 order, fds = wire.receive(control, fds=4)
             except OSError:
+                _go_on(guards)
                 _close(memory)
                 os._exit(0)
             keeper = os.getpid()
@@ -73,6 +74,12 @@ def serve(memory: Dict[str, Any], control: socket.socket, start: Start) -> None:
             guards[pid] = order["server"]
             for fd in fds:
                 os.close(fd)
+
+
+def _go_on(guards: Iterable[int]) -> None:
+    """Wherever they were stopped, by a candidate of theirs or by somebody else."""
+    for guard in guards:
+        os.kill(guard, signal.SIGCONT)
 
 
 def _end_the_largest(watch: host_memory.Watch, guards: Dict[int, Optional[bool]], control: socket.socket) -> None:
@@ -110,7 +117,7 @@ def _guard(keeper: int, order: Dict[str, Any], start: Start, tie: int, out: int,
     with suppress(OSError), open("/proc/self/oom_score_adj", "w") as first:
         first.write("1000")  # what is below here is the first that the kernel ends where memory runs short
     wake = _told_of(signal.SIGCHLD, signal.SIGTERM)
-    ctypes.CDLL(None).prctl(DIE_WITH_PARENT, signal.SIGTERM, 0, 0, 0)
+    ctypes.CDLL(None).prctl(TOLD_OF_PARENTS_END, signal.SIGTERM, 0, 0, 0)
     if os.getppid() != keeper:
         return
     for fd in (tie, out, err):

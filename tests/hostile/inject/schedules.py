@@ -126,6 +126,21 @@ def killed_servers(chance: random.Random, known: Undisturbed, subject: Subject, 
     )
 
 
+def stopped_servers(chance: random.Random, known: Undisturbed, subject: Subject, folder: Path) -> Disturbance:
+    """What starts and ends programs, all at once: they go on when they are needed next."""
+    moments = _moments(chance, known, 2)
+
+    def act(tool: Tool) -> int:
+        done = 0
+        for at in moments:
+            if not _wait(tool, at):
+                break
+            done += _signal(tool.keepers(), signal.SIGSTOP)
+        return done
+
+    return Disturbance(f"keeper and guards stopped at {_say(moments)} s", {}, act)
+
+
 def clock_jumps(chance: random.Random, known: Undisturbed, subject: Subject, folder: Path) -> Disturbance:
     moments = _moments(chance, known, 3)
     by = [chance.choice((-1, 1)) * chance.choice((5, 3600, 400 * 86400, 10**9)) for _ in moments]
@@ -228,6 +243,7 @@ KINDS: dict[str, Draw] = {
     "slow_disk": slow_disk,
     "killed_lanes": killed_lanes,
     "killed_servers": killed_servers,
+    "stopped_servers": stopped_servers,
     "clock_jumps": clock_jumps,
     "two_at_once": two_at_once,
     "lost_device": lost_device,

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import copy
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from shrinkray_gpu.runner.run import Report, report_problem
+from shrinkray_gpu.runner.reports import Report, report_problem
+from shrinkray_gpu.runner.run import Run
 from tests.runner.test_lanes import make
 
 FAILURE = {"type": "RuntimeError", "text": "no", "bases": ["Exception"], "line": None, "traceback": ""}
 KERNEL = {"kernel": "k", "hash": "0", "ttir_key": "1", "casts": [], "options": {}, "printed": "", "ir": {}, "file": ""}
 KERNEL |= {"generated": False, "call": {}, "shared": 0}
+ODD_IR = {**KERNEL, "failure": None, "ir": {"ttir": 7}}
 REPORT: dict[str, Any] = {
     **{"exit": 1, "failure": FAILURE, "driver_error": 716, "virtual": False, "values": {"1": "2"}, "captured": None},
     "compiles": [{**KERNEL, "failure": None}, {**KERNEL, "failure": FAILURE}],
@@ -55,11 +58,48 @@ def test_a_key_that_is_missing_and_a_value_of_another_type_are_told() -> None:
     assert report_problem(REPORT) == ""
 
 
+CALL = {"signature": ["*fp32"], "scratch": 0, "warps": 4, "cluster": [1, 1, 1]}
+HOST_CALL = {"kernel": "k(int)", "grid": [1], "block": [32], "shared": 0, "args": [{"type": "int", "bytes": "00"}]}
+DEEP: Any = "x"
+for _ in range(200):
+    DEEP = [DEEP]
+
+
+@pytest.mark.parametrize(
+    ("place", "good", "bad"),
+    [
+        (("turned", "serial"), [0, 1], ["1", None, 1.5, [], 1 << 1100]),
+        (("values", "1"), ["x"], [1, None, {}]),
+        (("compiles", 0, "ir", "ttir"), ["module"], [1, None, ["module"]]),
+        (("compiles", 0, "ir", "cubin"), ["AAAA"], ["A", "~~~~", "\ud800"]),
+        (("compiles", 0, "ir", "figures"), ['{"registers": 1}'], ["", "[1]", "{", "9" * 9999]),
+        (("compiles", 0, "options", "num_stages"), [3, "3", None, [1, 2]], [{}, [[1]], DEEP, {"a": 1}]),
+        (("compiles", 0, "call"), [{}, CALL], [{"warps": 4}, {**CALL, "warps": "4"}, {**CALL, "signature": "i32"}]),
+        (("builds", 0, "calls"), [[], [HOST_CALL]], [[{}], [{**HOST_CALL, "args": [7]}], [{**HOST_CALL, "grid": 1}]]),
+        (("launches", 0, "more"), [], [1]),
+        (("failure", "more"), [], [1]),
+        (("records",), [], [7, []]),
+        (("peak",), [1 << 64], [1 << 1024, -1.5]),
+    ],
+)
+def test_what_lies_deeper_is_held_against_its_form(place: tuple[Any, ...], good: list[Any], bad: list[Any]) -> None:
+    for value in (*good, *bad):
+        report = copy.deepcopy(REPORT)
+        inner = report
+        for key in place[:-1]:
+            inner = inner[key]
+        inner[place[-1]] = value
+        assert bool(report_problem(report)) == (value in bad), value
+        if value in good:
+            Run.from_json({name: each for name, each in report.items() if name != "over"} | {"mode": "fork"})
+
+
 @pytest.mark.parametrize(
     ("left", "why"),
     [
         ("compiles.append({})", "report.compiles[0].kernel is missing"),
         ("launches.append('k')", "report.launches[0] is 'k', and not an object"),
+        (f"compiles.append({ODD_IR})", "report.compiles[0].ir['ttir'] is 7, and not a string"),
     ],
 )
 def test_a_candidate_that_spoils_its_report_is_unknown_and_ends_its_lane(tmp_path: Path, left: str, why: str) -> None:

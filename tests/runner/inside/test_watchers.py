@@ -17,8 +17,9 @@ import pytest
 from shrinkray_gpu.runner.inside import candidate_run
 from shrinkray_gpu.runner.inside.watchers import WATCHERS, WatchedCandidate
 from shrinkray_gpu.runner.lanes import Setup
+from shrinkray_gpu.runner.reports import Report, report_problem
 from shrinkray_gpu.runner.request import Request, RunSettings
-from shrinkray_gpu.runner.run import Report, Run, report_problem
+from shrinkray_gpu.runner.run import Run
 from tests.runner.inside.forked import forked
 
 Work = Callable[[WatchedCandidate], dict[str, Any]]

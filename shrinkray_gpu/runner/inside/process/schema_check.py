@@ -13,6 +13,7 @@ Problem = Callable[[Any], str]
 """Where a value is not of a form, and how, from the value's own name on (`.launches[0] is 'k', and not an object`);
 empty for one that is."""
 
+LARGEST_BITS = 1024
 _PLAIN = {str: "a string", int: "a whole number", bool: "true or false", float: "a number", type(None): "nothing"}
 
 
@@ -32,8 +33,21 @@ def problem(form: Any) -> Problem:
     if origin in (list, tuple):
         return _problem_of_list(args[0])
     if origin in (dict, collections.abc.Mapping):
-        return lambda value: "" if isinstance(value, dict) else _unlike(value, "an object")
+        return _problem_of_map(args[1])
     return _problem_of_object(form)
+
+
+def _problem_of_map(form: Any) -> Problem:
+    inner = problem(form)
+
+    def in_map(value: Any) -> str:
+        if not isinstance(value, dict):
+            return _unlike(value, "an object")
+        if form is Any:
+            return ""
+        return next(("[%s]%s" % (_short(name), why) for name, why in zip(value, map(inner, value.values())) if why), "")
+
+    return in_map
 
 
 def _problem_of_list(form: Any) -> Problem:
@@ -48,8 +62,9 @@ def _problem_of_list(form: Any) -> Problem:
 
 
 def _problem_of_object(form: Any) -> Problem:
-    """Of a dataclass the worker tells all fields, whatever their defaults are for."""
+    """Of a dataclass the worker tells all fields, whatever their defaults are for, and no others."""
     keys = [(name, problem(kind)) for name, kind in get_type_hints(form).items()]
+    whole = is_dataclass(form)
     needed = {each.name for each in fields(form)} if is_dataclass(form) else form.__required_keys__
 
     def in_object(value: Any) -> str:
@@ -62,6 +77,8 @@ def _problem_of_object(form: Any) -> Problem:
                     return ".%s%s" % (name, why)
             elif name in needed:
                 return ".%s is missing" % name
+        if whole and len(value) > len(needed):
+            return ".%s is unknown" % next(_short(name) for name in value if name not in needed)
         return ""
 
     return in_object
@@ -95,8 +112,10 @@ def _by_kind(forms: Tuple[Any, ...]) -> Dict[str, Any]:
 
 
 def _is_plain(form: Any, value: Any) -> bool:
-    """A number may be whole; true is no number."""
-    return type(value) is form or form is float and type(value) is int
+    """A number may be whole; true is no number. None is larger than a float can be, whatever counts with it then."""
+    if type(value) is int:
+        return form in (int, float) and value.bit_length() < LARGEST_BITS
+    return type(value) is form
 
 
 def _unlike(value: Any, words: str) -> str:

@@ -18,6 +18,10 @@ from typing import Any, Optional
 LENGTH = struct.Struct("!I")
 LARGEST = 256 << 20
 """Bytes of a message."""
+MOST = 8 << 20
+"""Values in it, by its brackets and commas: each takes some 60 bytes of whoever reads it."""
+DEEPEST = 100
+"""Brackets in brackets."""
 WHOLE = 10.0
 """Seconds from a message's first byte to its last."""
 LOST = signal.SIGRTMIN + 9
@@ -65,14 +69,29 @@ def receive(sock: socket.socket, seconds: Optional[float] = None, fds: int = 0) 
         (size,) = LENGTH.unpack(head)
         if size > LARGEST:
             raise BrokenMessage("a message of %d bytes" % size)
-        message = loads(_exactly(sock, size, deadline))
+        body = _exactly(sock, size, deadline)
+        if body.count(b",") + body.count(b"[") + body.count(b"{") > MOST:
+            raise BrokenMessage("a message of too many values")
+        message = loads(body)
     except (TimeoutError, ConnectionClosed) as error:
         raise BrokenMessage("a message that is cut short") from error
     except (ValueError, RecursionError) as error:
         raise BrokenMessage("a message that is not JSON") from error
     if not isinstance(message, dict):
         raise BrokenMessage("a message that is no object")
+    if _is_deep(message):
+        raise BrokenMessage("a message that is nested too deep")
     return message, list(received)
+
+
+def _is_deep(message: dict[str, Any]) -> bool:
+    level: list[Any] = [message]
+    for _ in range(DEEPEST):
+        inner = [each for value in level for each in (value.values() if type(value) is dict else value)]
+        level = [each for each in inner if type(each) is dict or type(each) is list]
+        if not level:
+            return False
+    return True
 
 
 def _exactly(sock: socket.socket, size: int, deadline: float) -> bytes:
