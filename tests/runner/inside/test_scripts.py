@@ -38,6 +38,16 @@ for k in range(n[0].item()):
     plus(torch.ones(int(n[1]), device="cuda"), torch.ones(5, device="cuda"))
 print(n.sum().item(), [int(v) for v in n], float(n[0]), bool((n > 2).all()), f"{n[1]:d}")
 """,
+    "tensors of new values where another is": """
+x = torch.ones(8, device="cuda")
+made = [x.new_tensor(range(8), dtype=torch.float), x.new_tensor(2.0), x.new_tensor([1.0]), x.new_zeros(2), x.new_full((2,), 1)]
+there = {each.device.type for each in made}
+plus(x, x * made[0])
+here = {x.new_tensor([1.0], device="cpu").device.type, torch.ones(2).new_tensor([1.0]).device.type}
+if there != {"cuda"} or here != {"cpu"} or torch.ones(2).new_tensor([1.0], device="cuda").device.type != "cuda":
+    raise RuntimeError((there, here))
+print("made")
+""",
     "backward": """
 class Plus(torch.autograd.Function):
     @staticmethod

@@ -190,6 +190,19 @@ def _item(mode: DeviceFunctions, func: Any, args: Sequence[Any], kwargs: Dict[st
     return _waits(mode, func, args, kwargs) if args[0].numel() == 1 else func(*args, **kwargs)
 
 
+def _new(mode: DeviceFunctions, func: Any, args: Sequence[Any], kwargs: Dict[str, Any]) -> Any:
+    """`x.new_tensor(...)` fills memory of its own where x is, past the dispatcher."""
+    device = kwargs.get("device")
+    kind = mode.gpu.claims.device(args[0]) if device is None else device_type(device)
+    if kind == "cuda":
+        check_ordinal(device)
+        if mode.gpu.copies:
+            mode.gpu.copies.wait()
+    if kind == "meta":
+        return func(*args, **kwargs)
+    return mode.wanting(str(kind), lambda: func(*args, **{**kwargs, "device": CPU}))
+
+
 def _repr(mode: DeviceFunctions, func: Any, args: Sequence[Any], kwargs: Dict[str, Any]) -> Any:
     text = _waits(mode, func, args, kwargs)
     if mode.gpu.claims.device(args[0]) == "cuda" and text.endswith(")"):
@@ -239,6 +252,7 @@ def _handlers() -> Dict[Any, Handler]:
         base.__array__: _numpy,
         base.tolist: _waits,
         base.item: _item,
+        base.new_tensor: _new,
         base.__repr__: _repr,
         base.pin_memory: _pin,
         base.is_pinned: lambda m, f, a, k: m.gpu.claims.pinned(a[0]),
