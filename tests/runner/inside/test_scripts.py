@@ -40,7 +40,7 @@ print(n.sum().item(), [int(v) for v in n], float(n[0]), bool((n > 2).all()), f"{
 """,
     "tensors of new values where another is": """
 x = torch.ones(8, device="cuda")
-made = [x.new_tensor(range(8), dtype=torch.float), x.new_tensor(2.0), x.new_tensor([1.0]), x.new_zeros(2), x.new_full((2,), 1)]
+made = [x.new_tensor(range(8), dtype=torch.float), x.new_tensor(2.0), x.new(3), x.new([1.0]), x.new_full((2,), 1)]
 there = {each.device.type for each in made}
 plus(x, x * made[0])
 here = {x.new_tensor([1.0], device="cpu").device.type, torch.ones(2).new_tensor([1.0]).device.type}

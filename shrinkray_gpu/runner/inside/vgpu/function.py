@@ -191,7 +191,7 @@ def _item(mode: DeviceFunctions, func: Any, args: Sequence[Any], kwargs: Dict[st
 
 
 def _new(mode: DeviceFunctions, func: Any, args: Sequence[Any], kwargs: Dict[str, Any]) -> Any:
-    """`x.new_tensor(...)` fills memory of its own where x is, past the dispatcher."""
+    """`x.new_tensor(...)` and `x.new(...)` make memory of their own where x is, past the dispatcher."""
     device = kwargs.get("device")
     kind = mode.gpu.claims.device(args[0]) if device is None else device_type(device)
     if kind == "cuda":
@@ -200,7 +200,8 @@ def _new(mode: DeviceFunctions, func: Any, args: Sequence[Any], kwargs: Dict[str
             mode.gpu.copies.wait()
     if kind == "meta":
         return func(*args, **kwargs)
-    return mode.wanting(str(kind), lambda: func(*args, **{**kwargs, "device": CPU}))
+    here = {**kwargs, "device": CPU} if "device" in kwargs else kwargs
+    return mode.wanting(str(kind), lambda: func(*args, **here))
 
 
 def _repr(mode: DeviceFunctions, func: Any, args: Sequence[Any], kwargs: Dict[str, Any]) -> Any:
@@ -252,6 +253,7 @@ def _handlers() -> Dict[Any, Handler]:
         base.__array__: _numpy,
         base.tolist: _waits,
         base.item: _item,
+        base.new: _new,
         base.new_tensor: _new,
         base.__repr__: _repr,
         base.pin_memory: _pin,
