@@ -23,7 +23,7 @@ from shrinkray_gpu.source.tree import every, source
 from shrinkray_gpu.start.behind_fault import own_lines
 from shrinkray_gpu.start.option_defaults import with_defaults
 
-TRIES, SECONDS = 8, 60.0
+TRIES, SECONDS = 8, 90.0
 """Runs of the program that this may take, and after how long none is begun."""
 _TRIPS = 64
 """So many trips of a loop are counted: one of more is no list of cases."""

@@ -10,6 +10,8 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import partial
 
+from shrinkray_gpu.evidence.instruments.instrument import WANTS
+from shrinkray_gpu.judging.tally import COLD
 from shrinkray_gpu.lift.other_sizes import with_other_sizes
 from shrinkray_gpu.oracle import Fault, Oracle
 from shrinkray_gpu.oracle.cause_check import LaunchCauses, faulting_launch
@@ -54,14 +56,16 @@ class WholeProgram:
         """Processes of their own. How one begins does not matter here, where the fault was seen to show."""
         return self.given.cold().forking()
 
-    def _in_one_file(self, start: Start, oracle: Oracle, run: Run, pool: Pool | None = None) -> tuple[Start, Run]:
+    def with_failing_case(self, start: Start, oracle: Oracle, run: Run, pool: Pool | None = None) -> tuple[Start, Run]:
         """The program in one file, of its test loops the case that fails, and a run that shows its fault. `run`: one of
         the program as it was; `pool`: where that was, if not where the program is run."""
         whole = in_one_file(start, oracle, self.runs, self.say)
-        shows = partial(self.runs.shows, oracle)
+        pool, shows = pool or self.cold(), partial(self.runs.shows, oracle)
+        wants = WANTS if self.given.look is not None and self.given.setup.arch is not None else ()
 
         def of_text(text: str) -> Run:
-            return pool.cold(text) if pool is not None else self.runs.until(shows, text, 1, capture="launch")[-1]
+            self.runs.tries[COLD] += 1
+            return pool.cold(text, capture="launch", wants=wants)
 
         typed = bool(self.given.script.argv or self.given.command)
         found = FailingCase(run, of_text, shows).of(whole.program, typed=typed)
@@ -81,7 +85,7 @@ class WholeProgram:
         if causes is None or launch is None or not made or causes.of_size_alone and launch.generated:
             return None
         told = f"not lifted: what goes wrong is made before the launch: {made}"
-        whole, seen = self._in_one_file(replace(start, told=told), oracle, seen, pool if self.runs.gpu else None)
+        whole, seen = self.with_failing_case(replace(start, told=told), oracle, seen, pool if self.runs.gpu else None)
         every = whole.program.text
         if function(ast.parse(every), launch.kernel) is None or not made_by_host(causes, every):
             return None
@@ -115,7 +119,7 @@ class WholeProgram:
         if unseen and (checked or not with_results_kept(start.program.text, run, whole=True)):
             return None
         told = "not lifted: what fails hangs on what its kernels compute"
-        whole, shown = self._in_one_file(replace(start, told=told), oracle, run)
+        whole, shown = self.with_failing_case(replace(start, told=told), oracle, run)
         text, pool = whole.program.text, self.cold()
         if shown is run and text != start.program.text:
             shown = pool.cold(text)
@@ -135,7 +139,7 @@ class WholeProgram:
         if not isinstance(oracle, SameFaultOracle) or not oracle.may_compare(run, start.program.text):
             return None
         told = "how often the host does something is or may be why its check fails, and what computes that stays"
-        whole, _ = self._in_one_file(replace(start, told=told), oracle, run)
+        whole, _ = self.with_failing_case(replace(start, told=told), oracle, run)
         pool = self.cold()
         with ThreadPoolExecutor(self.given.limits.jobs, thread_name_prefix="counts") as threads:
             marked = with_counts_kept(
@@ -164,7 +168,7 @@ class WholeProgram:
         if not ends_well(zeroed):
             return None
         told = f"not lifted: what goes wrong in {kernel} hangs on what other kernels write"
-        whole, run = self._in_one_file(replace(start, told=told), oracle, run)
+        whole, run = self.with_failing_case(replace(start, told=told), oracle, run)
         marked = with_inputs_kept(whole.program.text, run, kernel)
         if not marked or not self.runs.shows(oracle, pool.cold(marked)):
             return None
@@ -175,7 +179,7 @@ class WholeProgram:
         if not with_options_kept(start.program.text, run):
             return None
         told = "not lifted: the host chooses what the launch has no resources for"
-        whole, run = self._in_one_file(replace(start, told=told), oracle, run)
+        whole, run = self.with_failing_case(replace(start, told=told), oracle, run)
         marked = with_options_kept(whole.program.text, run)
         if not marked or not self.runs.shows(oracle, self.cold().cold(marked)):
             return None
@@ -191,7 +195,7 @@ class WholeProgram:
         if not with_refused_kept(text, run, wanted):
             return None
         told = "not lifted: what the compiler refuses hangs on what the host computes"
-        whole, run = self._in_one_file(replace(start, told=told), oracle, run)
+        whole, run = self.with_failing_case(replace(start, told=told), oracle, run)
         marked = with_refused_kept(whole.program.text, run, wanted)
         if not marked or not self.runs.shows(oracle, self.cold().cold(marked)):
             return None

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from shrinkray_gpu.start.capture_runs import Runs
 from shrinkray_gpu.start.failing_case import TRIES, FailingCase
-from tests.start.test_choice import given
+from tests.start.test_choice import begun, given
 
 OPTIONS = """\
 import argparse
@@ -97,3 +97,28 @@ def test_a_case_stays_without_which_a_launch_is_another_one(tmp_path: Path) -> N
     assert "for step in (1, 2, 4):" in text, text
     text, _ = alone(tmp_path / "other", POSITION.replace("at += step", "at = step"))
     assert "step = 4\nat = step\n" in text, text
+
+
+CHECK = """\
+import os
+os.environ["TRITON_INTERPRET"] = "1"
+import torch
+import triton
+import triton.language as tl
+
+@triton.jit
+def kernel(x, n, BLOCK: tl.constexpr):
+    at = tl.arange(0, BLOCK)
+    tl.store(x + at, 2.0, mask=at < n)
+
+for n in (8, 16, 20):
+    x = torch.ones(n)
+    kernel[(1,)](x, n, BLOCK=16)
+    torch.testing.assert_close(x, torch.full((n,), 2.0))
+"""
+
+
+def test_so_does_the_failing_one_of_a_check(tmp_path: Path) -> None:
+    start = begun(given(tmp_path, CHECK, "Tensor-likes are not close"), [])
+    assert start.program.text.endswith(CHECK[CHECK.index("    x = ") :].replace("    ", "")), start.program.text
+    assert "\nn = 20\n" in start.program.text and start.lifted and not start.alone
