@@ -27,7 +27,7 @@ TRIES, SECONDS = 8, 90.0
 """Runs of the program that this may take, and after how long none is begun."""
 _TRIPS = 64
 """So many trips of a loop are counted: one of more is no list of cases."""
-_TRIP = re.compile(r"^__shrink_case__ (\d+) (\d+)$", re.MULTILINE)
+_TRIP = re.compile(r"^__shrink_case__ (\d+) (-?\d+)$", re.MULTILINE)
 _LAUNCH = re.compile(r"^__shrink_launch__ (.+)$", re.MULTILINE)
 _ADDRESS = re.compile(r"0x[0-9a-f]+")
 _CONTENT = re.compile(r" #\S+$")
@@ -60,9 +60,11 @@ class FailingCase:
         return None
 
     def _find(self, program: Program, loops: Sequence[cst.For], watched: Run) -> None:
-        around = set(_around(program, loops, [*own_lines(watched)]))
         trips = {loops[int(number)]: int(trip) for number, trip in _TRIP.findall(watched.stdout)}  # the last of each
-        last = {loop: trips[loop] for loop in loops if loop in around and trips.get(loop, _TRIPS) < _TRIPS}
+        lines = [*own_lines(watched)]
+        # Of what exits by itself there is no traceback.
+        around = set(_around(program, loops, lines) if lines else loops)
+        last = {loop: trips[loop] for loop in loops if loop in around and 0 <= trips.get(loop, -1) < _TRIPS}
         alone = {loop: [trip] for loop, trip in last.items() if once_with(program, loop, trip) is not None}
         if self._try_with(program, alone):
             return
@@ -139,9 +141,10 @@ def _is_of_host(program: Program, loop: cst.For) -> bool:
 
 
 def _watch(loop: cst.For, number: int) -> Edit:
+    """It prints the number of each trip, and a negative one when nothing is left."""
     said = f"trip > {_TRIPS} or print(f'\\n__shrink_case__ {number} {{trip}}', flush=True)"
-    by = (f"(({said}) and None or case for trip, case in enumerate(", loop.iter, "))")
-    return Edit("watch", (Replace(loop.iter, by),))
+    by = ("(case for trip, case in __import__('itertools').chain(enumerate(", loop.iter, f"), ((-1, None),)) if {said}")
+    return Edit("watch", (Replace(loop.iter, (*by, " or trip >= 0)")),))
 
 
 def _saying_launches(program: Program) -> Iterator[Edit]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from functools import partial
 from pathlib import Path
 
+import pytest
+
 from shrinkray_gpu.start.capture_runs import Runs
 from shrinkray_gpu.start.failing_case import TRIES, FailingCase
 from tests.start.test_choice import begun, given
@@ -118,7 +120,14 @@ for n in (8, 16, 20):
 """
 
 
-def test_so_does_the_failing_one_of_a_check(tmp_path: Path) -> None:
-    start = begun(given(tmp_path, CHECK, "Tensor-likes are not close"), [])
-    assert start.program.text.endswith(CHECK[CHECK.index("    x = ") :].replace("    ", "")), start.program.text
-    assert "\nn = 20\n" in start.program.text and start.lifted and not start.alone
+EXIT = "if x[-1] != 2.0:\n        raise SystemExit('a tensor is off by one')"
+
+
+@pytest.mark.parametrize(("check", "words"), [("", "Tensor-likes are not close"), (EXIT, "a tensor is off by")])
+def test_so_does_the_failing_one_of_a_check(tmp_path: Path, check: str, words: str) -> None:
+    loop = f"for _ in range(2):\n        print(n)\n    {check}\n"
+    text = CHECK[: CHECK.index("torch.testing")] + loop if check else CHECK
+    start = begun(given(tmp_path, text, words), [])
+    assert "for n in" not in start.program.text and "\nn = 20\n" in start.program.text, start.program.text
+    assert ("for _ in range(2):" in start.program.text) is bool(check), "that one ended before"
+    assert start.lifted and not start.alone

@@ -180,6 +180,13 @@ def test_what_the_host_would_do_behind_the_refused_launch_need_not_stay() -> Non
     assert f"\nwidth = 40{MARK}\n" in marked and marked.endswith("\nwidth = 3\n"), marked
 
 
+def test_of_what_calls_the_host_only_the_call_stays() -> None:
+    call = 'run(torch.zeros(4, 40), "sum")'
+    program = PROGRAM.replace(call, f"codes, scales = quantise({call})")
+    marked = with_refused_kept(program, refused(2, RANGE), ["BLOCK"])
+    assert marked.endswith(f"codes, scales = quantise({call}){PARTS}{call}\n"), marked
+
+
 def test_the_text_of_an_instruction_is_computed_too() -> None:
     program = PROGRAM.replace("acc + x.to(KIND)", 'tl.inline_asm_elementwise(KIND, "=r", [x], tl.int32, True, 1)')
     program = program.replace("KINDS[kind]", 'f"cvt{kind} $0;"')
