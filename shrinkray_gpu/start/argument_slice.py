@@ -154,8 +154,10 @@ def marked(text: str, found: Slice, mark: str = MARK) -> str:
             kept = line[: statement.col_offset] + line[call.col_offset : call.end_col_offset]
             lines[at] = (kept + line[statement.end_col_offset :]).decode()
             end = len(kept)
-        only_called = call is not None and getattr(statement, "value", None) is call
-        _mark(lines, statement, HEAD if only_called and not isinstance(statement, ast.Expr) else mark, end)
+        if call is None or isinstance(statement, ast.Expr):
+            _mark(lines, statement, mark, end)
+        else:
+            _mark(lines, statement, _of_call(text, statement, call), end)
     for head in found.heads:
         last = head.iter if isinstance(head, ast.For) else head.test
         _mark(lines, last, HEAD, last.end_col_offset)
@@ -165,6 +167,13 @@ def marked(text: str, found: Slice, mark: str = MARK) -> str:
         if end is not None:
             lines[end] = lines[end].rstrip() + HEAD
     return "\n".join(lines)
+
+
+def _of_call(text: str, statement: ast.stmt, call: ast.Call) -> str:
+    """The mark of a statement of which only this call is needed: what is done with the result may go."""
+    told = " ".join((ast.get_source_segment(text, call) or "").split())
+    only = getattr(statement, "value", None) is call
+    return HEAD if only else MARK if not told or SEPARATOR in told else PARTS + told
 
 
 def waiting(text: str, kernel: str) -> str:

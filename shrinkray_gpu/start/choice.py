@@ -144,7 +144,10 @@ class StartSearch:
             if found:
                 return found
             why = "".join(f"not lifted: {obstacle}" for obstacle in lift.obstacles(run)[:1])
-            return in_one_file(replace(as_it_is, told=why), oracle, self.runs, self.say)
+            as_it_is = replace(as_it_is, told=why)
+            if isinstance(oracle, SameFaultOracle) and oracle.may_compare(run, program.text):
+                return self.program.with_failing_case(as_it_is, oracle, run)[0]
+            return in_one_file(as_it_is, oracle, self.runs, self.say)
 
         found = whole(lambda: self.program.keeping_what_is_refused(as_it_is, oracle, run))
         found = found or whole(lambda: self.program.keeping_what_is_chosen(as_it_is, oracle, run))

@@ -12,6 +12,7 @@ from shrinkray_gpu.oracle.fault import Fault
 from shrinkray_gpu.runner.inside.knobs.knobs import OPTIONS
 from shrinkray_gpu.runner.run import Run
 from shrinkray_gpu.start.argument_slice import function, marked, slice_of
+from shrinkray_gpu.start.behind_fault import behind_fault
 from shrinkray_gpu.start.host_code import names
 from shrinkray_gpu.start.refused_slice import computed, constants, is_computed
 
@@ -34,7 +35,7 @@ def with_options_kept(text: str, run: Run) -> str:
     host = slice_of(tree, fault.kernel, wanted, launched=launched, chosen=chosen)
     if not wanted and not any(is_computed(part) for part in (*host.statements, *chosen)):
         return ""
-    return marked(text, host._replace(functions=[*host.functions, kernel]))
+    return marked(text, host._replace(functions=[*host.functions, kernel]).without(behind_fault(tree, run)))
 
 
 def _chosen(kernel: ast.FunctionDef) -> Iterator[ast.expr]:

@@ -8,6 +8,7 @@ matter: there the kernel is what its maintainers want.
 from __future__ import annotations
 
 import ast
+import copy
 import re
 from collections.abc import Collection, Iterator
 from typing import NamedTuple
@@ -23,11 +24,12 @@ from shrinkray_gpu.start.argument_slice import (
     passed,
     slice_of,
 )
+from shrinkray_gpu.start.behind_fault import behind_fault
 from shrinkray_gpu.start.host_code import HostCode, is_kernel, names
 from shrinkray_gpu.start.slicing import Slice, Slicer
 from shrinkray_gpu.start.stated_types import StatedTypes
 
-_PLACE = re.compile(r"\bat (\d+):\d+:[ \t]*\n(?:def (\w+))?")
+_PLACE = re.compile(r"\bat (\d+):(\d+):[ \t]*\n(?:def (\w+))?")
 """In the kernel, though the front end may be in a helper by then; of a long one the first lines are not quoted."""
 _INLINE = "inline_asm_elementwise"
 _MADE = (ast.AugAssign, ast.BinOp, ast.BoolOp, ast.IfExp, ast.JoinedStr, ast.Subscript)
@@ -72,14 +74,14 @@ def with_refused_kept(text: str, run: Run, wanted: Collection[str]) -> str:
     if not wanted or refused is None:
         return ""
     tree = ast.parse(text)
-    host = slice_of(tree, refused.kernel, wanted)
+    host = slice_of(tree, refused.kernel, wanted).without(behind_fault(tree, run))
     again = _in_kernel(tree, refused)
     if again is None:
         return ""
     within = again[0]
     statements, heads = [*host.statements, *within.statements], [*host.heads, *within.heads]
-    functions = [*host.functions, *within.functions]
-    return marked(text, host._replace(statements=statements, heads=heads, functions=functions))
+    functions, parts = [*host.functions, *within.functions], {**host.parts, **within.parts}
+    return marked(text, host._replace(statements=statements, heads=heads, functions=functions, parts=parts))
 
 
 def made_constants(text: str, run: Run) -> list[str]:
@@ -97,9 +99,10 @@ def _made(text: str, run: Run, gates: bool) -> list[str]:
     refused, tree = refusal(run), ast.parse(text)
     found = _in_kernel(tree, refused) if refused is not None else None
     kernel = function(tree, refused.kernel) if refused is not None else None
-    if refused is None or found is None or kernel is None:
+    place = _refused(kernel, tree, refused.fault, refused.said) if refused is not None and kernel is not None else None
+    if refused is None or found is None or kernel is None or place is None:
         return []
-    around = _gates(kernel, found[0].statements[-1])
+    around = _gates(kernel, place[0])
     wanted = [name for name in found[1] if (name in around) == gates]
     if gates:
         return [name for name in wanted if _is_decided(tree, refused.kernel, name)]
@@ -172,12 +175,17 @@ def _is_decided(tree: ast.Module, kernel: str, name: str) -> bool:
     return any(map(is_computed, values)) or any(not isinstance(each.ops[0], (ast.Is, ast.IsNot)) for each in compared)
 
 
-def _refused(kernel: ast.FunctionDef, tree: ast.Module, fault: Fault, said: str) -> ast.stmt | None:
+def _refused(
+    kernel: ast.FunctionDef, tree: ast.Module, fault: Fault, said: str
+) -> tuple[ast.stmt, tuple[int, int]] | None:
+    """The statement, and line and column of what is refused in it."""
     statements = [each for each in ast.walk(kernel) if isinstance(each, ast.stmt) and each is not kernel]
     if FRONT_END.search(fault.klass):
-        line = next((int(found[1]) for found in _PLACE.finditer(said) if found[2] in (kernel.name, None)), 0)
-        around = [each for each in statements if each.lineno <= kernel.lineno + line - 1 <= (each.end_lineno or 0)]
-        return min(around, key=lambda each: (each.end_lineno or 0) - each.lineno, default=None) if line else None
+        place = next((found for found in _PLACE.finditer(said) if found[3] in (kernel.name, None)), None)
+        line = kernel.lineno + int(place[1]) - 1 if place is not None else 0
+        around = [each for each in statements if each.lineno <= line <= (each.end_lineno or 0)]
+        inner = min(around, key=lambda each: (each.end_lineno or 0) - each.lineno, default=None)
+        return (inner, (line, kernel.col_offset + int(place[2]))) if place is not None and inner is not None else None
     if "PTXAS" not in fault.klass:
         return None
     writing = {_INLINE}
@@ -185,26 +193,50 @@ def _refused(kernel: ast.FunctionDef, tree: ast.Module, fault: Fault, said: str)
         if not writing.isdisjoint(names(each)):
             writing.add(each.name)
     simple = (each for each in statements if isinstance(each, (ast.Assign, ast.AugAssign, ast.Expr, ast.Return)))
-    return next((each for each in simple if not writing.isdisjoint(names(each))), None)
+    return next(((each, (0, 0)) for each in simple if not writing.isdisjoint(names(each))), None)
 
 
 def _in_kernel(tree: ast.Module, refusal: Refusal) -> tuple[Slice, list[str], list[str]] | None:
-    """What the refused statement hangs on in a kernel and what that calls, with the statement itself; those of the
+    """What the refused operation hangs on in a kernel and what that calls, with the operation itself; those of the
     kernel's parameters among it that are known when it is compiled; and the others. None where nobody knows."""
-    kernel, said = function(tree, refusal.kernel), refusal.said
-    refused = _refused(kernel, tree, refusal.fault, said) if kernel is not None else None
-    if kernel is None or refused is None:
+    whole, said = function(tree, refusal.kernel), refusal.said
+    found = _refused(whole, tree, refusal.fault, said) if whole is not None else None
+    if whole is None or found is None:
         return None
-    device = ast.Module([each for each in ast.walk(tree) if is_kernel(each)], [])
+    refused, place = found
+    kernel = _up_to(whole, refused)
+    device = ast.Module([kernel if each is whole else each for each in ast.walk(tree) if is_kernel(each)], [])
     slicer = Slicer(HostCode(device, device=True))
     loop = isinstance(refused, (ast.For, ast.While, ast.If))
     asked = [refused] if not loop else list(_carried(refused, said))
     values = [each for statement in asked for each in ast.iter_child_nodes(statement) if isinstance(each, ast.expr)]
-    found = slicer.behind(asked, values)
+    operation = _operation(refused, place) if not loop else None
+    sliced = slicer.behind(asked, values if operation is None else [operation])
+    if operation is None:
+        sliced = sliced._replace(statements=[*sliced.statements, *asked])
+    else:
+        sliced = sliced._replace(parts={**sliced.parts, refused: [operation]})
     needed, known = slicer.needed(kernel), constants(kernel)
     given = [name for name in needed if name in known]
     others = [name for name in needed if name not in known]
-    return found._replace(statements=[*found.statements, *asked]), given, others
+    return sliced, given, others
+
+
+def _up_to(kernel: ast.FunctionDef, statement: ast.stmt) -> ast.FunctionDef:
+    """The kernel up to the statement that is refused, and to the end of the loop around it: the front end sees no more
+    of it. A loop it looks through twice."""
+    last = next(at for at, each in enumerate(kernel.body) if statement in ast.walk(each))
+    shorter = copy.copy(kernel)
+    shorter.body = kernel.body[: last + 1]
+    return shorter
+
+
+def _operation(statement: ast.stmt, place: tuple[int, int]) -> ast.expr | None:
+    """The largest expression that begins at this place within a statement; None where that may be all of it."""
+    inside = [each for each in ast.walk(statement) if isinstance(each, ast.expr)]
+    begin = [each for each in inside if (each.lineno, each.col_offset) == place]
+    outer = max(begin, key=lambda each: (each.end_lineno or 0, each.end_col_offset or 0), default=None)
+    return None if outer in [*ast.iter_child_nodes(statement)] else outer
 
 
 def _carried(loop: ast.stmt, said: str) -> Iterator[ast.stmt]:

@@ -8,7 +8,10 @@ from __future__ import annotations
 import ast
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from functools import partial
 
+from shrinkray_gpu.evidence.instruments.instrument import WANTS
+from shrinkray_gpu.judging.tally import COLD
 from shrinkray_gpu.lift.other_sizes import with_other_sizes
 from shrinkray_gpu.oracle import Fault, Oracle
 from shrinkray_gpu.oracle.cause_check import LaunchCauses, faulting_launch
@@ -22,6 +25,7 @@ from shrinkray_gpu.same_fault.controls import RESULTS
 from shrinkray_gpu.same_fault.result_controls import inputs_zeroed
 from shrinkray_gpu.start.argument_slice import MARK, function
 from shrinkray_gpu.start.capture_runs import Runs
+from shrinkray_gpu.start.failing_case import FailingCase
 from shrinkray_gpu.start.given import Say, Start, UserProgram
 from shrinkray_gpu.start.host_counts import with_counts_kept
 from shrinkray_gpu.start.host_slice import made_by_host, with_slice_kept, with_waits
@@ -52,6 +56,25 @@ class WholeProgram:
         """Processes of their own. How one begins does not matter here, where the fault was seen to show."""
         return self.given.cold().forking()
 
+    def with_failing_case(self, start: Start, oracle: Oracle, run: Run, pool: Pool | None = None) -> tuple[Start, Run]:
+        """The program in one file, of its test loops the case that fails, and a run that shows its fault. `run`: one of
+        the program as it was; `pool`: where that was, if not where the program is run."""
+        whole = in_one_file(start, oracle, self.runs, self.say)
+        pool, shows = pool or self.cold(), partial(self.runs.shows, oracle)
+        wants = WANTS if self.given.look is not None and self.given.setup.arch is not None else ()
+
+        def of_text(text: str) -> Run:
+            self.runs.tries[COLD] += 1
+            return pool.cold(text, capture="launch", wants=wants)
+
+        typed = bool(self.given.script.argv or self.given.command)
+        found = FailingCase(run, of_text, shows).of(whole.program, typed=typed)
+        if found is None:
+            return whole, run
+        program, again = found
+        told = f"{whole.told}; of its cases and options what fails" if whole.told else ""
+        return replace(whole, program=program, lifted=True, told=told, seen=(replace(again, captured=None),)), again
+
     def keeping_what_host_makes(self, start: Start, oracle: Oracle, pool: Pool, seen: Run) -> Start | None:
         """Where it makes what goes wrong in the launch of a kernel of its own. `seen`: its run on
         the virtual GPU, which `pool` has."""
@@ -62,7 +85,7 @@ class WholeProgram:
         if causes is None or launch is None or not made or causes.of_size_alone and launch.generated:
             return None
         told = f"not lifted: what goes wrong is made before the launch: {made}"
-        whole = in_one_file(replace(start, told=told), oracle, self.runs, self.say)
+        whole, seen = self.with_failing_case(replace(start, told=told), oracle, seen, pool if self.runs.gpu else None)
         every = whole.program.text
         if function(ast.parse(every), launch.kernel) is None or not made_by_host(causes, every):
             return None
@@ -96,9 +119,10 @@ class WholeProgram:
         if unseen and (checked or not with_results_kept(start.program.text, run, whole=True)):
             return None
         told = "not lifted: what fails hangs on what its kernels compute"
-        whole = in_one_file(replace(start, told=told), oracle, self.runs, self.say)
+        whole, shown = self.with_failing_case(replace(start, told=told), oracle, run)
         text, pool = whole.program.text, self.cold()
-        shown = run if text == start.program.text else pool.cold(text)
+        if shown is run and text != start.program.text:
+            shown = pool.cold(text)
         marked = with_results_kept(text, shown, whole=unseen) if oracle.judge(shown).faults else ""
         zeroed = pool.cold(text, way=parse_setting(RESULTS)) if marked else None
         if zeroed is None or zeroed.trouble or zeroed.timed_out or not zeroed.turned.get(RESULTS):
@@ -115,7 +139,7 @@ class WholeProgram:
         if not isinstance(oracle, SameFaultOracle) or not oracle.may_compare(run, start.program.text):
             return None
         told = "how often the host does something is or may be why its check fails, and what computes that stays"
-        whole = in_one_file(replace(start, told=told), oracle, self.runs, self.say)
+        whole, _ = self.with_failing_case(replace(start, told=told), oracle, run)
         pool = self.cold()
         with ThreadPoolExecutor(self.given.limits.jobs, thread_name_prefix="counts") as threads:
             marked = with_counts_kept(
@@ -144,7 +168,7 @@ class WholeProgram:
         if not ends_well(zeroed):
             return None
         told = f"not lifted: what goes wrong in {kernel} hangs on what other kernels write"
-        whole = in_one_file(replace(start, told=told), oracle, self.runs, self.say)
+        whole, run = self.with_failing_case(replace(start, told=told), oracle, run)
         marked = with_inputs_kept(whole.program.text, run, kernel)
         if not marked or not self.runs.shows(oracle, pool.cold(marked)):
             return None
@@ -155,7 +179,7 @@ class WholeProgram:
         if not with_options_kept(start.program.text, run):
             return None
         told = "not lifted: the host chooses what the launch has no resources for"
-        whole = in_one_file(replace(start, told=told), oracle, self.runs, self.say)
+        whole, run = self.with_failing_case(replace(start, told=told), oracle, run)
         marked = with_options_kept(whole.program.text, run)
         if not marked or not self.runs.shows(oracle, self.cold().cold(marked)):
             return None
@@ -171,7 +195,7 @@ class WholeProgram:
         if not with_refused_kept(text, run, wanted):
             return None
         told = "not lifted: what the compiler refuses hangs on what the host computes"
-        whole = in_one_file(replace(start, told=told), oracle, self.runs, self.say)
+        whole, run = self.with_failing_case(replace(start, told=told), oracle, run)
         marked = with_refused_kept(whole.program.text, run, wanted)
         if not marked or not self.runs.shows(oracle, self.cold().cold(marked)):
             return None

@@ -134,7 +134,7 @@ SHORT = only("decorations", "statements", "constants", "arguments", "inlining", 
     [
         pytest.param(PLAIN, "size // 4", "triton.next_power_of_2(size // 4)", id="plain"),
         pytest.param(DATACLASS, "self.size // self.parts", "256", id="dataclass"),
-        pytest.param(ARGPARSE, "args.size // 4", "triton.next_power_of_2(args.size // 4)", id="argparse"),
+        pytest.param(ARGPARSE, "1000 // 4", "triton.next_power_of_2(1000 // 4)", id="argparse"),
         pytest.param(PARTIAL, "size // parts", "triton.next_power_of_2(size // parts)", id="partial"),
         pytest.param(ROOM, "block += 128", "block *= 2", id="augmented"),
     ],

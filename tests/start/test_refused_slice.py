@@ -142,6 +142,57 @@ def test_of_anything_else_nothing_is_known(program: str, run: Run) -> None:
     assert made_constants(program, run) == [] and with_refused_kept(program, run, []) == ""
 
 
+PRODUCT = """\
+@triton.jit
+def kernel(x, y, GROUP: tl.constexpr, K: tl.constexpr, ROWS: tl.constexpr):
+    total = tl.zeros([ROWS, K], tl.float32)
+    scale = tl.arange(0, GROUP)
+    for start in range(0, 8, K):
+        code = tl.load(x + start + tl.arange(0, K))
+        total = tl.dot(total, code * scale, total)
+        code += ROWS
+    scale += tl.load(y)
+    tl.store(y, scale)
+
+def run(x, width):
+    kernel[(1,)](x, x, GROUP=width // 2, K=width * 2, ROWS=width + 1)
+
+run(x, 8)
+"""
+
+
+def test_of_the_refused_statement_only_the_refused_operation_stays() -> None:
+    said = "at 6:30:\ndef kernel(x, y):\n    x\n    ^\nincompatible dimensions"
+    failure = Failure("triton.compiler.errors.CompilationError", said, traceback=said)
+    run = Run("virtual", 1, failure=failure, compiles=(Compilation("kernel", "", failure=failure),), virtual=True)
+    made = made_constants(PRODUCT, run)
+    assert made == ["GROUP", "K", "ROWS"], "a loop is looked through twice, so its last statement may matter"
+    lines = [line.strip() for line in with_refused_kept(PRODUCT, run, made).splitlines()]
+    assert f"total = tl.dot(total, code * scale, total){PARTS}code * scale" in lines
+    assert f"code += ROWS{MARK}" in lines and f"scale = tl.arange(0, GROUP){MARK}" in lines
+    # Nobody takes the product's other side, and behind the loop the front end never comes.
+    assert {"total = tl.zeros([ROWS, K], tl.float32)", "scale += tl.load(y)", "tl.store(y, scale)"} <= {*lines}
+
+
+def test_what_the_host_would_do_behind_the_refused_launch_need_not_stay() -> None:
+    launch = "kernel[(1,)](x, x, 3, BLOCK=block_of(width), KIND=tl.float32, FLAG=True)"
+    program = PROGRAM[: PROGRAM.index("def run(")] + f"width = 40\n{launch}\nwidth = 3\n"
+    run = refused(2, RANGE)
+    assert run.failure is not None
+    line = program.splitlines().index(launch) + 1
+    traceback = f'Traceback (most recent call last):\n  File "failing.py", line {line}, in <module>\n'
+    run = dataclasses.replace(run, failure=dataclasses.replace(run.failure, traceback=traceback))
+    marked = with_refused_kept(program, run, made_constants(program, run))
+    assert f"\nwidth = 40{MARK}\n" in marked and marked.endswith("\nwidth = 3\n"), marked
+
+
+def test_of_what_calls_the_host_only_the_call_stays() -> None:
+    call = 'run(torch.zeros(4, 40), "sum")'
+    program = PROGRAM.replace(call, f"codes, scales = quantise({call})")
+    marked = with_refused_kept(program, refused(2, RANGE), ["BLOCK"])
+    assert marked.endswith(f"codes, scales = quantise({call}){PARTS}{call}\n"), marked
+
+
 def test_the_text_of_an_instruction_is_computed_too() -> None:
     program = PROGRAM.replace("acc + x.to(KIND)", 'tl.inline_asm_elementwise(KIND, "=r", [x], tl.int32, True, 1)')
     program = program.replace("KINDS[kind]", 'f"cvt{kind} $0;"')

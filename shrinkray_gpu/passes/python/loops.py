@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 import libcst as cst
 
@@ -33,6 +34,10 @@ from shrinkray_gpu.source.tree import (
 
 _MANY = 8
 """Literals longer than this are a table, which other passes halve."""
+_LISTS = frozenset({"list", "tuple", "sorted", "json.loads"})
+_LISTED = frozenset({*_LISTS, "enumerate", "zip", "product", "itertools.product", "reversed"})
+"""Functions that go over what they are given, and do nothing else."""
+_OF_TABLE = (".items", ".values", ".keys")
 
 
 def find(program: Program) -> Iterator[Edit]:
@@ -78,14 +83,32 @@ def _first_elements(program: Program, loop: cst.For) -> Iterator[Edit]:
 def _elements_of_table(program: Program, loop: cst.For) -> Iterator[Edit]:
     """The same of a loop over a table that has a name: the element as it is written there. `next(iter(TABLE))` would be
     longer than the loop."""
-    table = loop.iter
+    table = _table(program, loop.iter)
+    for position, value in enumerate(table.values[:_MANY] if table is not None else ()):
+        assert table is not None
+        element, gain = f", element {position} of {table.name}", weight(program, loop.iter, *table.gone)
+        yield _body_once(program, loop, ((loop.target, " = ", *value),), element, gain, *table.gone)
+
+
+class Table(NamedTuple):
+    """What a loop runs over, where its elements are written out under a name."""
+
+    name: str
+    elements: Sequence[cst.BaseElement | cst.BaseDictElement]
+    values: Sequence[Template]
+    """What the loop variable gets, of each element."""
+    gone: Sequence[cst.CSTNode]
+    """What nobody reads without the loop."""
+
+
+def _table(program: Program, table: cst.BaseExpression) -> Table | None:
     items = isinstance(table, cst.Call) and dotted_text(table.func).endswith(".items") and not table.args
     if isinstance(table, cst.Call) and isinstance(table.func, cst.Attribute) and items:
         table = table.func.value
     known = variables_by_read(program).get(table) if isinstance(table, cst.Name) else None
     made = assigned_value(program, known) if known is not None else None
     if known is None or made is None:
-        return
+        return None
     statement, display = made
     values: list[Template]
     if items:
@@ -93,10 +116,41 @@ def _elements_of_table(program: Program, loop: cst.For) -> Iterator[Edit]:
         values = [("(", each.key, ", ", each.value, ")") for each in written if isinstance(each, cst.DictElement)]
     else:
         values = [(element,) for element in _literal(display)]
+    elements = display.elements if isinstance(display, (cst.Dict, cst.List, cst.Tuple, cst.Set)) else ()
     gone = [statement] if len(known.reads) == 1 else []
-    for position, value in enumerate(values[:_MANY]):
-        element, gain = f", element {position} of {known.name}", weight(program, loop.iter, *gone)
-        yield _body_once(program, loop, ((loop.target, " = ", *value),), element, gain, *gone)
+    return Table(known.name, elements, values, gone) if len(values) == len(elements) else None
+
+
+def elements_of(program: Program, loop: cst.For) -> Sequence[cst.BaseElement | cst.BaseDictElement]:
+    """Those that are written out, in the loop or under a name; none where they are not."""
+    if _literal(loop.iter) and isinstance(loop.iter, (cst.List, cst.Tuple)):
+        return loop.iter.elements
+    table = _table(program, loop.iter)
+    return table.elements if table is not None else ()
+
+
+def once_with(program: Program, loop: cst.For, position: int) -> Edit | None:
+    """The body once, with the element of this number, as the text or Python can say it; None where they cannot."""
+    table, gone = _table(program, loop.iter), []
+    value = _element(program, loop.iter, position)
+    if value is None and table is not None and position < len(table.values):
+        value, gone = table.values[position], [*table.gone]
+    called = dotted_text(loop.iter.func) if isinstance(loop.iter, cst.Call) else ""
+    if value is None and (called in _LISTED or called.endswith(_OF_TABLE)):
+        value = (loop.iter, f"[{position}]") if called in _LISTS else ("list(", loop.iter, f")[{position}]")
+    if value is None:
+        return None
+    return _body_once(program, loop, ((loop.target, " = ", *value),), f" (element {position})", 1, *gone)
+
+
+def _element(program: Program, iterable: cst.BaseExpression, position: int) -> Template | None:
+    elements = _literal(iterable)
+    if position < len(elements):
+        return (elements[position],)
+    if isinstance(iterable, cst.Call) and dotted_text(iterable.func) == "enumerate" and len(iterable.args) == 1:
+        value = _element(program, iterable.args[0].value, position)
+        return (f"({position}, ", *value, ")") if value is not None else None
+    return _first_element(program, iterable) if not position else None
 
 
 def _is_unread(program: Program, target: cst.CSTNode) -> bool:
