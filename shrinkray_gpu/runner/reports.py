@@ -7,6 +7,7 @@ import json
 from collections.abc import Mapping
 from typing import Any, TypedDict
 
+from shrinkray_gpu.runner.inside.capture.schema import Tensor
 from shrinkray_gpu.runner.inside.process.schema_check import problem
 from shrinkray_gpu.runner.inside.static import rules
 from shrinkray_gpu.runner.run import Build, Comparison, Compilation, Difference, Failure, Launch
@@ -116,6 +117,8 @@ def report_problem(report: Any) -> str:
         why = why or _compilation_problem(compiled)
     for build in () if why else report["builds"]:
         why = why or problem(list[_HostCall])(build["calls"])
+        for call in () if why else build["calls"]:
+            why = why or next(filter(None, map(_argument_problem, call["args"])), "")
     return f"report{why}" if why else ""
 
 
@@ -131,7 +134,38 @@ class _HostCall(TypedDict):
     grid: list[int]
     block: list[int]
     shared: int
-    args: list[dict[str, str | int | bool]]
+    args: list[dict[str, Any]]
+
+
+class _Value(TypedDict):
+    type: str
+    bytes: str
+
+
+class _Struct(_Value):
+    raw: str
+    pointers: dict[str, _Place]
+
+
+class _Pointer(TypedDict):
+    type: str
+    tensor: int
+    size: int
+    offset: int
+    content: str
+    whole: bool
+
+
+class _Place(_Pointer):
+    seen: Tensor
+    into: int
+
+
+def _argument_problem(argument: Mapping[str, Any]) -> str:
+    """What is not as `runner/inside/cuda_cpp/host_calls.py` puts an argument in words."""
+    if "tensor" in argument:
+        return problem(_Place if argument["tensor"] else _Pointer)(argument)
+    return problem(_Struct if "raw" in argument else _Value)(argument)
 
 
 def _compilation_problem(compiled: Mapping[str, Any]) -> str:

@@ -60,6 +60,12 @@ def test_a_key_that_is_missing_and_a_value_of_another_type_are_told() -> None:
 
 CALL = {"signature": ["*fp32"], "scratch": 0, "warps": 4, "cluster": [1, 1, 1]}
 HOST_CALL = {"kernel": "k(int)", "grid": [1], "block": [32], "shared": 0, "args": [{"type": "int", "bytes": "00"}]}
+NOWHERE = {"type": "int*", "tensor": 0, "size": 0, "offset": 0, "content": "", "whole": True}
+SEEN = {"dtype": "int8", "shape": [1], "strides": [1], "offset": 0, "storage": 1, "bytes": 1, "residue": 0}
+PLACE = {**NOWHERE, "tensor": 4096, "seen": {**SEEN, "device": "cuda"}, "into": 0}
+STRUCT = {"type": "Sizes", "bytes": "", "raw": "00" * 8, "pointers": {"0": PLACE}}
+ARGUMENTS = [[], [NOWHERE], [PLACE, STRUCT]]
+ODD = [[7], [{**NOWHERE, "tensor": 1}], [{**PLACE, "seen": {}}], [{**STRUCT, "pointers": {"0": 7}}], [{"type": "int"}]]
 DEEP: Any = "x"
 for _ in range(200):
     DEEP = [DEEP]
@@ -75,7 +81,11 @@ for _ in range(200):
         (("compiles", 0, "ir", "figures"), ['{"registers": 1}'], ["", "[1]", "{", "9" * 9999]),
         (("compiles", 0, "options", "num_stages"), [3, "3", None, [1, 2]], [{}, [[1]], DEEP, {"a": 1}]),
         (("compiles", 0, "call"), [{}, CALL], [{"warps": 4}, {**CALL, "warps": "4"}, {**CALL, "signature": "i32"}]),
-        (("builds", 0, "calls"), [[], [HOST_CALL]], [[{}], [{**HOST_CALL, "args": [7]}], [{**HOST_CALL, "grid": 1}]]),
+        (("builds", 0, "calls"), [[], [HOST_CALL]], [[{}], [{**HOST_CALL, "grid": 1}]]),
+        (
+            ("builds", 0, "calls"),
+            *[[[{**HOST_CALL, "args": args}] for args in each] for each in (ARGUMENTS, ODD)],
+        ),
         (("launches", 0, "more"), [], [1]),
         (("failure", "more"), [], [1]),
         (("records",), [], [7, []]),
