@@ -32,10 +32,11 @@ _ENDS = re.compile(r"\b(?:throw|exit|_Exit|abort|return)\b")
 _EXIT = re.compile(r"\b(?:exit|_Exit|return)\b[ (]*(\w+)")
 _WAITS = re.compile(r"cuda\w*(?:Synchronize|Memcpy)")
 _ASKS = re.compile(r"cuda(?:Get|Peek)")
-"""These wait for no kernel: whether they know of its fault is chance, so they are the last to be the report."""
+"""These wait for no kernel, and know of its fault by chance: first come those that wait, if nothing is behind them."""
 _PRINTS = re.compile(r"(?:std::)?f?printf\Z")
 _FIELD = re.compile(r"%[-+ #0]*[\d.]*(?:hh|h|ll|l|z)?[diuxXcsfgep]")
-_MOST = 8
+_MOST = 16
+"""Edits: a try each, where none holds."""
 _ERROR = "\0"
 """Where the driver's words stand in a message."""
 
@@ -81,19 +82,24 @@ def _edits(source: Source, helpers: Sequence[_StatusHelper], tries: Sequence[Nod
     bare = {check: _bare(source, check) for _, check in every}
     weight = source.weight([*tries, *(each.definition for each in helpers if each.alone)])
     found: list[Edit] = []
-    for helper, kept in [*reversed(every)][:_MOST]:
+    for helper, kept in reversed(every):
         others = [change for check, change in bare.items() if check is not kept]
         told, error, last = _report(source, helper, kept, tries)
         what = f"report at line {source.line(kept.statement)} alone"
         behind = _behind(kept.statement)
-        always = [Put(kept.statement, (told, error, f"));\n{last}")), *map(Drop, behind)]
+        always: list[NativeChange] = [Put(kept.statement, (told, error, f"));\n{last}")), *map(Drop, behind)]
         where = ("if (cudaError_t error = ", kept.status, f") {{\n{told}error));\n{last}\n}}")
-        for changes, more in ((always, source.weight(behind)), ([Put(kept.statement, where)], -5)):
-            status = source.of(kept.status)
-            heavy = weight + more if _WAITS.match(status) else 1 if _ASKS.match(status) else 2
+        status = source.of(kept.status)
+        waits, asks = _WAITS.match(status), _ASKS.match(status)
+        offers: list[tuple[list[NativeChange], int]] = [
+            ([Put(kept.statement, where)], 3 if asks else 2 if waits else 1)
+        ]
+        if waits or asks:
+            offers.append((always, weight + source.weight(behind) if waits else 4))
+        for changes, heavy in offers:
             edit = source.edit(what, *opened, *gone, *others, *changes, weight=heavy)
             found.append(replace(edit, rivals=(source.literal, "report")))
-    yield from sorted(found, key=lambda edit: -edit.weight)
+    yield from sorted(found, key=lambda edit: -edit.weight)[:_MOST]
     yield source.edit("remove all reports", *opened, *gone, *bare.values(), weight=weight)
 
 

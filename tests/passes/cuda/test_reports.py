@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from shrinkray_gpu.cu.cu_program import program_of, text_of
 from shrinkray_gpu.passes.cuda import cuda_reports
 from shrinkray_gpu.reduction.rendering.render import render
@@ -54,9 +56,12 @@ def test_one_report_says_what_the_handler_said_and_leaves() -> None:
     assert "check" not in first and "throw" not in first
 
 
-def test_the_last_error_is_asked_for_only_where_nothing_else_does() -> None:
-    *_, asks, without = [text for text in texts(THROWN) if "try" not in text]
-    assert "cudaGetErrorString(cudaGetLastError())" in asks or "error = cudaGetLastError()" in asks
+def test_the_last_error_is_asked_for_only_where_nothing_that_waits_holds() -> None:
+    reports = [text for text in texts(THROWN) if "fprintf" in text and "try" not in text]
+    asked = [re.findall(r"\((cuda\w+)\(\)\)|error = (cuda\w+)", text)[0] for text in reports]
+    names = ["DeviceSynchronize", "GetLastError", "GetLastError", "DeviceSynchronize", "Malloc"]
+    assert ["".join(each) for each in asked] == [f"cuda{name}" for name in names]
+    without = texts(THROWN)[-1]
     assert "fprintf" not in without and "cudaDeviceSynchronize();" in without
 
 
