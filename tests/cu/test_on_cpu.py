@@ -116,7 +116,8 @@ def test_an_access_behind_an_allocation_until_there_is_room(on_cpu: CpuTrial) ->
     assert inside is not None and inside.place == "inside", "an allocation of half an element is another mistake"
 
 
-def test_threads_that_wait_for_each_other_tell_nothing(on_cpu: CpuTrial) -> None:
+def test_threads_that_wait_for_each_other_and_much_memory_tell_nothing(on_cpu: CpuTrial) -> None:
+    assert "cannot" in on_cpu.build(SUMS.replace("&in, sizeof host", "&in, 3ull << 30"), "program", 60.0).trouble
     stuck = SUMS.replace("__syncthreads();", "if (threadIdx.x < 32) __syncthreads(); else __syncwarp();")
     assert "cannot" in on_cpu.build(stuck.replace("threadIdx.x < 32", "threadIdx.x < 5"), "program", 60.0).trouble
 

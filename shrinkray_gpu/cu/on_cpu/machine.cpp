@@ -23,6 +23,7 @@ extern char __executable_start, end;
 namespace shrink_cpu {
 constexpr size_t SPAN = size_t(1) << 38, GAP = size_t(1) << 28, MOST_SHARED = 48 * 1024, STACK = 128 * 1024;
 constexpr size_t SHARED_WINDOW = 1 << 24;
+constexpr size_t MOST_MEMORY = size_t(1) << 31;  // of the host's, for each candidate that runs beside others
 alignas(1024) char shared_memory[SHARED_WINDOW];
 
 namespace {
@@ -38,7 +39,7 @@ struct Fiber {
 
 bool on_device = false;
 char* arena = nullptr;
-size_t used = 0;
+size_t used = 0, allocated = 0;
 std::map<uintptr_t, size_t> live;
 size_t shared_size = 0;
 std::vector<Fiber*> fibers;
@@ -277,6 +278,7 @@ cudaError_t cudaMalloc(void** out, size_t size) {
   }
   *out = nullptr;
   if (!size) return cudaSuccess;
+  if ((allocated += size) > MOST_MEMORY) give_up("more memory than a CPU should be asked for");
   const size_t whole = size * factor("SHRINK_ROOM_MEMORY");
   if (whole > SPAN || used + whole + GAP > SPAN) return told(cudaErrorMemoryAllocation);
   live[(uintptr_t)arena + used] = whole;
