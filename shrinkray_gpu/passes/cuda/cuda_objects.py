@@ -38,8 +38,8 @@ from shrinkray_gpu.source.cuda_classes import (
 
 _DEEPEST = 12
 """Methods within methods."""
-_PLAIN_VALUE = re.compile(r" = [\w.]+(?:\(\))?")
-"""A name, a number, or a size: it can stand wherever the field is read."""
+_PLAIN_VALUE = re.compile(r" = (?!true|false|nullptr|NULL)[^\W\d][\w.]*(?:\(\))?")
+"""A name, or a size: it can stand wherever the field is read. A number stays what the program computes with."""
 _OF_LIBRARY = re.compile(r"::|<")
 """Types whose `T x(y)` may be no `T x = y`."""
 _WHOLE = re.compile(r"[\w.]+(?:\(\))?|\([^()]*\)")

@@ -65,8 +65,8 @@ def test_defaults_lists_and_a_field_that_changes() -> None:
         "void run() {\n Options a;\n a.rows = 3;\n Options b{1, 2};\n use(2 * a.cells(), b.cells(), b.verbose);\n}\n"
     )
     (text,) = opened(source)
-    assert "int a_rows = 4;" in text and "a_rows = 3;" in text
-    assert "use(2 * (a_rows * 5), (b_rows * 2), b_verbose)" in text and "bool b_verbose{};" in text
+    assert "int a_rows = 4;" in text and "a_rows = 3;" in text and "int b_columns = 2;" in text
+    assert "use(2 * (a_rows * a_columns), (b_rows * b_columns), b_verbose)" in text and "bool b_verbose{};" in text
     assert "struct" not in text
 
 
