@@ -361,7 +361,7 @@ def _options(args: tuple[str, ...], given: dict[str, Any], found: str) -> Option
 def _check_passes(names: Sequence[str]) -> None:
     from shrinkray_gpu.passes import PASSES
 
-    known = ["lift", "embed", *(one.name for one in PASSES)]
+    known = ["lift", "embed", "on_cpu", *(one.name for one in PASSES)]
     for name in names:
         if name not in known:
             near = difflib.get_close_matches(name, known, n=1)

@@ -16,11 +16,13 @@ from shrinkray_gpu.cu.cu_program import CUDA_PASSES, program_of, text_of
 from shrinkray_gpu.cu.cu_result import head_of
 from shrinkray_gpu.cu.launch_alone import kernels_alone, launches_alone
 from shrinkray_gpu.cu.nvcc_trial import LIMIT, STAGES, CuOutcome, NvccTrial, trial_of
+from shrinkray_gpu.cu.on_cpu.cpu_trial import CpuTrial, agreeing
 from shrinkray_gpu.cu.options import CuOptions
 from shrinkray_gpu.errors import NotReproduced, UsageError
 from shrinkray_gpu.evidence.versions import __version__
 from shrinkray_gpu.oracle.verdict import Verdict, lacks
 from shrinkray_gpu.passes.cuda.cuda_layout import tidy
+from shrinkray_gpu.reduction.checks.check_plan import CheckPlan, ConfirmationPlan
 from shrinkray_gpu.reduction.course import Course
 from shrinkray_gpu.reduction.engine import reduce_program
 from shrinkray_gpu.reduction.journal import Journal
@@ -32,6 +34,10 @@ from shrinkray_gpu.reduction.size import lines
 from shrinkray_gpu.runner.inside.cuda_cpp.host_source import host_side
 
 Say = Callable[[str], None]
+ON_CPU = "on_cpu"
+"""The name of that in `CuOptions.skip`."""
+GUESSES = 60
+"""Candidates that the CPU judges between two that the GPU is asked about."""
 SHORTEST = 20.0
 """Seconds that a try may take at least, beside ten times what the original took."""
 NO_PARSER = "a .cu is reduced by its syntax tree, and the grammar is missing: pip install tree-sitter tree-sitter-cuda"
@@ -77,7 +83,7 @@ class CuResult:
 class NvccTest:
     """The interestingness test: each candidate built up to the fault's stage, some at a time."""
 
-    trial: NvccTrial
+    trial: NvccTrial | CpuTrial
     fault: CuFault
     seconds: float
     threads: ThreadPoolExecutor
@@ -116,6 +122,27 @@ class NvccTest:
         return found if self.hosts[host].faults else self.hosts[host]
 
 
+@dataclass
+class _BestFile:
+    """`best.cu`: the smallest program that the test itself said yes to, whole at every moment."""
+
+    path: Path
+    head: str
+    test: NvccTest
+    last: Program | None = None
+
+    def write(self, program: Program) -> None:
+        self.last = program
+        _write(self.path, self.head + text_of(program))
+
+    def confirm(self, program: Program) -> Verdict:
+        """The test's verdict of a program that was guessed to show the fault."""
+        verdict = self.test.verdict(text_of(program))
+        if verdict.faults and (self.last is None or program.size < self.last.size):
+            self.write(program)
+        return verdict
+
+
 def reduce_cu(
     path: Path,
     options: CuOptions,
@@ -142,17 +169,23 @@ def reduce_cu(
         head = head_of(file.flags, output.name, fault)
         folder.mkdir(exist_ok=True)
 
+        best = _BestFile(folder / "best.cu", head, test)
+
         def progress(event: ProgressEvent) -> None:
             if event.kind == "accepted":
-                _write(folder / "best.cu", head + text_of(event.program))
+                if quick is test:
+                    best.write(event.program)
                 shown(event.program.size.tokens, event.tries)
 
-        with _journal(program, file, options, folder) as journal:
+        with _journal(program, file, options, folder) as journal, _guessing(file, trial, fault, options, say) as on_cpu:
+            quick = replace(test, trial=on_cpu) if on_cpu is not None else test
+            guessed = ConfirmationPlan(cold=lambda each: threads.submit(best.confirm, each), interval=GUESSES)
             found = reduce_program(
                 program,
                 passes=CUDA_PASSES,
-                test=test,
+                test=quick,
                 journal=journal,
+                checks=CheckPlan(guessed if on_cpu is not None else ConfirmationPlan()),
                 course=Course(
                     seed=journal.header["seed"],
                     width=journal.header["width"],
@@ -165,7 +198,8 @@ def reduce_cu(
             )
         smallest = text_of(found.program)
         laid_out = tidy(smallest).strip() + "\n"
-        for candidate in dict.fromkeys((laid_out, smallest)):
+        sure = [text_of(each) for each in (best.last, found.checks.verified) if each is not None and quick is not test]
+        for candidate in dict.fromkeys((laid_out, smallest, *sure)):
             final = test.verdict(candidate)
             if final.faults:
                 break
@@ -174,13 +208,29 @@ def reduce_cu(
             head + candidate,
             fault,
             before,
-            (lines(head + candidate), found.program.size.tokens),
+            (lines(head + candidate), program_of(candidate, str(path)).size.tokens),
             found.cost.tries,
             time.monotonic() - started,
             found.ended,
             outcome.said + (outcome.run.stdout + outcome.run.stderr if outcome.run else ""),
             "" if final.faults else final.why,
         )
+
+
+@contextmanager
+def _guessing(
+    file: CuFile, trial: NvccTrial, fault: CuFault, options: CuOptions, say: Say
+) -> Iterator[CpuTrial | None]:
+    """The trial on the CPU, for a fault that compute-sanitizer saw, if it sees the same of the original."""
+    if fault.sight is None or ON_CPU in options.skip:
+        yield None
+        return
+    with agreeing(file.text, trial, fault) as (on_cpu, why):
+        if on_cpu is None:
+            say(f"the GPU judges each candidate: on the CPU the original is not the same, {why}")
+        else:
+            say(f"the CPU sees the same of the original: the GPU is asked after every {GUESSES} candidates")
+        yield on_cpu
 
 
 def _journal(program: Program, file: CuFile, options: CuOptions, folder: Path) -> Journal:

@@ -10,10 +10,10 @@ import re
 from collections.abc import Iterator
 
 from shrinkray_gpu.reduction.edit import Edit
-from shrinkray_gpu.reduction.native.native_change import Put
+from shrinkray_gpu.reduction.native.native_change import Drop, Put
 from shrinkray_gpu.reduction.native.native_tree import Node
 from shrinkray_gpu.reduction.program import Program
-from shrinkray_gpu.source.cuda import Source, depth, sources, statements
+from shrinkray_gpu.source.cuda import Source, declarator_name, depth, enclosing, sources, statements
 
 _JUMPS = frozenset({"break_statement", "continue_statement"})
 _LOOPS = frozenset({"for_statement", "while_statement", "do_statement", "for_range_loop"})
@@ -53,10 +53,35 @@ def _once(source: Source, node: Node, level: int) -> Iterator[Edit]:
         return
     first = node.child("initializer")
     what = f"run loop once at line {source.line(node)}"
+    if node.kind == "for_range_loop":
+        yield from _for_one(source, node, body, level)
     if first is not None:
         end = "" if source.of(first).endswith(";") else ";"
         yield source.put(what, node, "{ ", first, f"{end}\n", body, "\n}", level=level)
     yield source.put(what, node, body, level=level)
+
+
+def _for_one(source: Source, node: Node, body: Node, level: int) -> Iterator[Edit]:
+    """A loop over a container for its first element, or its last: by their values, where they are written in a list."""
+    declarator, right, kind = node.child("declarator"), node.child("right"), node.child("type")
+    name = declarator_name(declarator)
+    if declarator is None or name is None or right is None or kind is None:
+        return
+    what = f"run loop once at line {source.line(node)}"
+    own = source.text[node.children[2].first : kind.last]
+    places = [] if right.kind == "initializer_list" else source.uses(right, enclosing(node, "function_definition"))
+    around = ((use, enclosing(use, "init_declarator")) for use in places)
+    initial = next((each for use, each in around if each is not None and declarator_name(each) is use), None)
+    values = right if right.kind == "initializer_list" else initial.child("value") if initial is not None else None
+    if values is not None and values.kind == "initializer_list":
+        drops = [Drop(initial)] if initial is not None and len(places) == 1 else []
+        for value in dict.fromkeys([*values.members[:1], *values.members[-1:]]):
+            between = "" if value.kind == "initializer_list" else " = "
+            put = Put(node, (f"{{ {own} {source.of(name)}{between}", value, ";\n", body, "\n}"))
+            yield source.edit(what, put, *drops, level=level, weight=source.weight([values]))
+    elif right.kind in ("identifier", "field_expression"):
+        start = source.text[node.children[2].first : declarator.last]
+        yield source.put(what, node, f"{{ {start} = ", right, "[0];\n", body, "\n}", level=level)
 
 
 def _flattened(source: Source, node: Node, level: int) -> Iterator[Edit]:

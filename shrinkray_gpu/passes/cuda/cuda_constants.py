@@ -30,6 +30,8 @@ def find(program: Program) -> Iterator[Edit]:
                 yield from _variable(source, node.parent, node)
             elif node.kind == "field_declaration":
                 yield from _member(source, node)
+            elif node.kind == "assignment_expression":
+                yield from _first_value(source, node)
 
 
 def _macro(source: Source, node: Node) -> Iterator[Edit]:
@@ -87,6 +89,25 @@ def _variable(source: Source, declaration: Node, node: Node) -> Iterator[Edit]:
         return
     changes = [Put(use, (value,)) for use in uses]
     yield source.edit(f"inline variable {source.of(name)}", Drop(node), *changes, level=depth(declaration), weight=4)
+
+
+def _first_value(source: Source, node: Node) -> Iterator[Edit]:
+    """`int n; ... n = 3;` is `int n = 3;` there, where nothing names it in between."""
+    left, right, statement = node.child("left"), node.child("right"), node.parent
+    block = statement.parent if statement is not None else None
+    if left is None or right is None or statement is None or block is None or left.kind != "identifier":
+        return
+    if block.kind != "compound_statement" or source.text[left.last : right.first].strip() != "=":
+        return
+    places = [use for use in source.names[source.of(left)] if is_inside(use, block)]
+    for declaration in (each for each in block.members if each.kind == "declaration"):
+        kind = declaration.child("type")
+        for each in (part for part in declaration.children if part.field == "declarator"):
+            if kind is not None and declarator_name(each) is places[0] and places[1:2] == [left]:
+                if each.kind in ("identifier", "pointer_declarator"):
+                    declared = f"{source.text[declaration.first : kind.last]} {source.of(each)} = "
+                    put = Put(statement, (declared, right, ";"))
+                    yield source.edit(f"declare {source.of(left)} where it is set", Drop(each), put, level=depth(node))
 
 
 def _written(source: Source, use: Node) -> bool:

@@ -58,10 +58,25 @@ def _of(source: Source, node: Node) -> Iterator[Edit]:
     elif len(returns) == 1 and inside and inside[-1] is returns[0] and returns[0].members:
         value = returns[0].members[0]
         before = tuple(inside[:-1])
+        if (named := _as_declared(source, user, call, value, before)) is not None:
+            yield source.edit(what, Drop(item), Put(user, (*declarations, before)), *named, *puts, weight=weight)
+            return
         changes: list[Drop | Put] = [Drop(item), Put(call, (value,)), *puts]
         if before or declarations:
             changes.append(Put(user, (*declarations, before, "\n", user)))
         yield source.edit(what, *changes, weight=weight)
+
+
+def _as_declared(source: Source, user: Node, call: Node, value: Node, before: tuple[Node, ...]) -> list[Put] | None:
+    """`T x = f();` where f returns a variable of its own: that is called x from the start."""
+    initial = call.parent
+    if user.kind != "declaration" or initial is None or initial.kind != "init_declarator" or not before:
+        return None
+    own, text = declarator_name(initial), source.of(value)
+    if own is None or value.kind != "identifier" or not any(text in source.declares(each) for each in before):
+        return None
+    places = [use for use in source.names[text] if any(is_inside(use, each) for each in before)]
+    return [Put(use, (source.of(own),)) for use in places if use.kind != "field_identifier"]
 
 
 def _bound(source: Source, node: Node, listed: Node, given: Node) -> tuple[list[Part], list[Put]]:

@@ -70,15 +70,22 @@ class _UnreadNodes:
                     self.gone.setdefault(node, source)
                 elif node.kind == "field_declaration" and MEMBERS in sorts:
                     self._declaration(source, node)
-                elif node.kind == "declaration" and VARIABLES in sorts and function_of(node) is None:
+                elif node.kind == "declaration" and VARIABLES in sorts and _declares_variables(node):
                     if not any(_has_effects(source, each) for each in node.walk()):
                         self._declaration(source, node)
         return len(self.gone) > before
 
     def _declaration(self, source: Source, node: Node) -> None:
-        names = source.declares(node)
+        declarators = [each for each in node.children if each.field == "declarator"]
+        for part in declarators if len(declarators) > 1 else [node]:
+            self._part(source, node, part)
+
+    def _part(self, source: Source, node: Node, part: Node) -> None:
+        """Of a declaration: one of its declarators, or all of it."""
+        own = declarator_name(part)
+        names = source.declares(node) if part is node else {source.of(own)} if own is not None else set()
         seen = () if node.kind == "declaration" and enclosing(node, "function_definition") else names & self.outside
-        if names and not seen and not self._is_gone(node):
+        if names and not seen and not self._is_gone(part):
             places = [
                 (other, use)
                 for name in names
@@ -87,8 +94,9 @@ class _UnreadNodes:
                 if _may_read(source, node, use)
             ]
             written = {(other, use): _write(other, use) for other, use in places}
-            if all(self._is_gone(use) or node in use.above() or written[other, use] for other, use in places):
-                self.gone[node] = source
+            inside = {use for _, use in places if use is own or part in use.above()}
+            if all(use in inside or self._is_gone(use) or written[other, use] for other, use in places):
+                self.gone[part] = source
                 self.gone.update((statement, other) for (other, _), statement in written.items() if statement)
 
     def _parameters(self, source: Source, node: Node) -> None:
@@ -131,6 +139,11 @@ class _UnreadNodes:
 
     def _is_gone(self, node: Node) -> bool:
         return node in self.gone or any(up in self.gone for up in node.above())
+
+
+def _declares_variables(node: Node) -> bool:
+    """No functions; in a block `A a(b);` is read as one."""
+    return function_of(node) is None or (node.parent is not None and node.parent.kind == "compound_statement")
 
 
 def _may_read(source: Source, declaration: Node, use: Node) -> bool:

@@ -1,4 +1,4 @@
-"""CUDA C++ with what kernels are made of, in literals of each sort; a whole script with a driver."""
+"""CUDA C++ with what kernels and their hosts are made of, in literals of each sort; a whole script with a driver."""
 
 from pathlib import Path
 
@@ -63,13 +63,46 @@ extern "C" void launch(const half* q, float* o, int n, cudaStream_t stream) {
 }
 """
 
-ESCAPED = KERNEL.replace("\\", "\\\\")
-DOUBLED = KERNEL.replace("{", "{{").replace("}", "}}").replace("#define TILE 16", "#define TILE {tile}")
+HOST = r"""
+static void check(cudaError_t status, const char* what) {
+  if (status != cudaSuccess) throw std::runtime_error(std::string(what) + ": " + cudaGetErrorString(status));
+}
+template <typename T>
+class Buffer {
+ public:
+  explicit Buffer(size_t count) : count_(count) { check(cudaMalloc(&data_, bytes()), "allocate"); }
+  ~Buffer() { cudaFree(data_); }
+  T* get() const { return data_; }
+  void clear(int with) { check(cudaMemset(data_, with, bytes()), "clear"); }
+
+ private:
+  size_t bytes() const { return count_ * sizeof(T); }
+  size_t count_;
+  T* data_ = nullptr;
+};
+int main(int argc, char** argv) {
+  try {
+    std::vector<int> sizes;
+    sizes.push_back(argc);
+    Buffer<half> q(sizes[0]);
+    q.clear(0);
+    for (int n : {1, 2}) launch(q.get(), nullptr, n, 0);
+    check(cudaDeviceSynchronize(), "launch");
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "failed: %s\n", error.what());
+    return 1;
+  }
+}
+"""
+
+SOURCE = KERNEL + HOST
+ESCAPED = SOURCE.replace("\\", "\\\\")
+DOUBLED = SOURCE.replace("{", "{{").replace("}", "}}").replace("#define TILE 16", "#define TILE {tile}")
 
 SCRIPTS = {
-    "raw": f"source = r'''{KERNEL}'''\nuse(source, launch=1)\n",
+    "raw": f"source = r'''{SOURCE}'''\nuse(source, launch=1)\n",
     "plain": f'source = """{ESCAPED}"""\nuse(source)\n',
-    "one line": f"source = {KERNEL!r}\nuse(source)\n",
+    "one line": f"source = {SOURCE!r}\nuse(source)\n",
     "f-string": f'tile = 16\nsource = rf"""{DOUBLED}"""\nuse(source)\n',
 }
 

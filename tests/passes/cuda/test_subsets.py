@@ -11,7 +11,7 @@ from shrinkray_gpu.passes import PASSES
 from shrinkray_gpu.passes.cuda.cuda_layout import tidy
 from shrinkray_gpu.reduction.program import Program
 from shrinkray_gpu.reduction.rendering.render import effective, render
-from tests.passes.cuda.samples import KERNEL, SCRIPTS
+from tests.passes.cuda.samples import SCRIPTS, SOURCE
 
 CUDA = [each for each in dict.fromkeys(PASSES) if each.name.startswith("cuda_") and each.name != "cuda_layout"]
 
@@ -27,7 +27,7 @@ def test_a_literal_is_read_as_python_reads_it(way: str) -> None:
     scope: dict[str, object] = {"use": lambda *_, **__: None}
     exec(program.text, scope)
     read = literal.source.replace("shrink_field_1_", "16")
-    assert read == scope["source"] == KERNEL
+    assert read == scope["source"] == SOURCE
     assert errors(program) == 0
 
 

@@ -70,3 +70,11 @@ def test_a_struct_goes_with_its_semicolon() -> None:
     program = Program.from_text("use(r'''\nstruct A { int n; };\n__global__ void k() {}\n''', 'k')\n")
     (edit, *_) = cuda_unreachable.find(program)
     assert render(program, [edit]).text == "use(r'''\n__global__ void k() {}\n''', 'k')\n"
+
+
+def test_of_several_in_one_declaration_the_unread_go() -> None:
+    source = "void run(int n) {\n  Buffer<int> a(n), b(n);\n  int x = 1, y = 2, *z;\n  z = 0;\n  use(b, y);\n}\n"
+    program = Program.from_text(f"use(r'''\n__global__ void k() {{}}\n{source}''', 'run')\n")
+    (whole, *_) = cuda_unread.find(program)
+    text = " ".join(render(program, [whole]).text.split())
+    assert "Buffer<int> b(n); int y = 2; use(b, y);" in text

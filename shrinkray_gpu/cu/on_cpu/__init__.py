@@ -1,0 +1,9 @@
+"""The kernels of a .cu on the CPU: an answer in half a second where a GPU and compute-sanitizer take several.
+
+    prelude.hpp    what stands for CUDA where g++ reads the kernels
+    machine.cpp    the machine that runs them, and looks at each access
+    cpu_text       a .cu as g++ can read it
+    cpu_trial      built and run so; whether that shows of the original what the GPU showed
+
+A "yes" from here is a guess, which the GPU confirms beside the search; see `reduce_cu`.
+"""

@@ -1,0 +1,127 @@
+"""One text of a CUDA program, compiled by g++ with a machine of one core, and run there."""
+
+from __future__ import annotations
+
+import copy
+import re
+import shutil
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+from shrinkray_gpu.cu.cu_fault import CuFault
+from shrinkray_gpu.cu.device_sight import DeviceSight
+from shrinkray_gpu.cu.nvcc_trial import CuOutcome, Look, NvccTrial
+from shrinkray_gpu.cu.on_cpu.cpu_text import cpu_text
+from shrinkray_gpu.runner.lanes import Setup
+from shrinkray_gpu.runner.plain import fence, run_words
+from shrinkray_gpu.runner.run import Run
+from shrinkray_gpu.runner.scratch_folder import scratch_folder
+
+HERE = Path(__file__).parent
+FLAGS = (
+    "-O1 -fno-tree-sra -fno-strict-aliasing -Wuninitialized -Wmaybe-uninitialized -fsanitize=kernel-address "
+    "--param asan-instrumentation-with-call-threshold=0 --param asan-stack=0 --param asan-globals=0"
+).split()
+"""A dead load is none, as in what ptxas makes; a vector is loaded as one; each access calls `__asan_*`."""
+_INCLUDE = re.compile(r"-(?:I|isystem\"? ?)\"?(/[^\"\s]+)")
+"""Where nvcc finds CUDA's headers, in what it says of a dry run."""
+SECONDS = 60.0
+LEAST, SLOWER = 5.0, 3.0
+"""Seconds that a candidate may run, beside so many times what the original took."""
+UNABLE = 97
+"""What the machine exits with where it cannot tell, as `give_up` in machine.cpp."""
+
+
+class CpuTrial:
+    """g++, the machine, and where programs are built and run."""
+
+    def __init__(self, trial: NvccTrial, compiler: str, folder: Path) -> None:
+        self.trial, self.compiler, self.folder, self.limit = trial, compiler, folder, SECONDS
+        self.flags = [flag for flag in trial.flags if flag.startswith(("-std=", "-I", "-D"))]
+        if not any(flag.startswith("-std=") for flag in self.flags):
+            self.flags.append("-std=c++17")
+
+    def prepare(self) -> str:
+        """Compiles the machine and its header; says why it cannot be, else nothing."""
+        shutil.copy(HERE / "prelude.hpp", self.folder)
+        (self.folder / "empty.cu").touch()
+        told = self._run([self.trial.nvcc, "--dryrun", "-c", "empty.cu"], self.folder)
+        self.flags += [f"-I{self.folder}", *(f"-isystem{each}" for each in _INCLUDE.findall(told.stderr))]
+        header = self._run([self.compiler, *FLAGS, *self.flags, "-xc++-header", "prelude.hpp"], self.folder)
+        words = ["-O2", "-w", *self.flags, "-c", str(HERE / "machine.cpp"), "-o", "machine.o"]
+        machine = self._run([self.compiler, *words], self.folder)
+        failed = next((run for run in (header, machine) if run.exit != 0), None)
+        return "" if failed is None else f"g++ does not compile the machine: {failed.stderr.strip()[-200:]}"
+
+    def limited(self, seconds: float) -> CpuTrial:
+        """The same, for programs that run so long at most."""
+        other = copy.copy(self)
+        other.limit = min(self.limit, seconds)
+        return other
+
+    def build(self, text: str, stage: str, seconds: float, look: Look = lambda outcome: None) -> CuOutcome:
+        """As `NvccTrial.build` of the last stage; what compute-sanitizer would see is what the machine saw."""
+        with scratch_folder(self.folder) as place:
+            return self._built(Path(place), text, min(seconds, self.limit), look)
+
+    def _built(self, place: Path, text: str, seconds: float, look: Look) -> CuOutcome:
+        (place / "program.cpp").write_text(cpu_text(text), encoding="utf-8")
+        words = ["-include", "prelude.hpp", "program.cpp", str(self.folder / "machine.o"), "-o", "program"]
+        done = self._run([self.compiler, *FLAGS, *self.flags, *words], place)
+        if done.exit != 0 or "uninitialized" in done.stderr:
+            return CuOutcome(done.stderr, True, (), seconds=done.seconds)
+        setup = Setup(
+            python=sys.executable, environment={}, imports=(), own=(str(place),), scratch=str(place), confine=True
+        )
+        command = [*fence(sys.executable, setup), str(place / "program"), *self.trial.argv]
+        record = place / "record"
+
+        def made(more: Mapping[str, str]) -> tuple[Run, DeviceSight | None]:
+            record.unlink(missing_ok=True)
+            environment = {**self.trial.environment, **more, "TMPDIR": str(place), "SHRINK_CPU_RECORD": str(record)}
+            run = run_words(command, environment=environment, cwd=self.trial.cwd, seconds=seconds)
+            return run, _sight(record)
+
+        run, sight = made({})
+        trouble = "the machine of one core cannot run it" if run.exit == UNABLE else run.trouble
+        outcome = CuOutcome("", False, (), run, seconds=done.seconds + run.seconds, trouble=trouble, sight=sight)
+        rooms = look(outcome)
+        for each in rooms(sight) if rooms is not None and sight is not None else ():
+            again, more = made({f"SHRINK_ROOM_{each.kind.upper()}": str(each.factor)})
+            if more is None and again.exit != UNABLE and not again.timed_out:
+                return replace(outcome, room=each if each.factor > 1 else None)
+        return outcome
+
+    def _run(self, command: Sequence[str], place: Path) -> Run:
+        environment = {**self.trial.environment, "TMPDIR": str(place)}
+        return run_words(command, environment=environment, cwd=place, seconds=SECONDS, kept=None)
+
+
+def _sight(record: Path) -> DeviceSight | None:
+    """What the machine wrote of the first access that was wrong."""
+    if not record.exists():
+        return None
+    kernel, kind, size, misaligned, place, leading = record.read_text(encoding="utf-8").split("\t")
+    return DeviceSight(kernel, kind, int(size), misaligned == "1", place, leading.strip() == "1")
+
+
+@contextmanager
+def agreeing(text: str, trial: NvccTrial, fault: CuFault) -> Iterator[tuple[CpuTrial | None, str]]:
+    """The trial on the CPU, where the original's run there ends and faults as it did on the GPU, and where the control
+    hides the fault there too; else None, and why."""
+    compiler = shutil.which("g++")
+    if fault.sight is None or compiler is None:
+        yield None, "no g++ on this machine" if fault.sight is not None else ""
+        return
+    with scratch_folder(trial.folder) as place:
+        made = CpuTrial(trial, compiler, Path(place))
+        why = made.prepare()
+        if not why:
+            outcome = made.build(text, "program", SECONDS, fault.look)
+            verdict = fault.verdict(text, outcome)
+            why = "" if verdict.faults else verdict.why
+            made = made.limited(LEAST + SLOWER * (outcome.run.seconds if outcome.run is not None else 0.0))
+        yield (None, why) if why else (made, "")

@@ -1,0 +1,355 @@
+// A machine of one core that runs a program's kernels, and looks at each access as memcheck does.
+//
+// The threads of a block are fibers, run one after the other up to a barrier. Memory of the device lies in an arena of
+// its own, with gaps. g++ calls __asan_* before each access (-fsanitize=kernel-address); one that is wrong ends its
+// thread. After the launch with the first one the driver has its error, as it has on a GPU.
+#include <csetjmp>
+#include <cstdio>
+#include <cstdint>
+#include <cstdlib>
+#include <map>
+#include <vector>
+
+#include <sys/mman.h>
+#include <ucontext.h>
+
+#include "prelude.hpp"
+
+uint3 threadIdx, blockIdx;
+dim3 blockDim, gridDim;
+
+extern char __executable_start, end;
+
+namespace shrink_cpu {
+constexpr size_t SPAN = size_t(1) << 38, GAP = size_t(1) << 28, MOST_SHARED = 48 * 1024, STACK = 128 * 1024;
+constexpr size_t SHARED_WINDOW = 1 << 24;
+constexpr size_t MOST_MEMORY = size_t(1) << 31;  // of the host's, for each candidate that runs beside others
+alignas(1024) char shared_memory[SHARED_WINDOW];
+
+namespace {
+enum State { READY, AT_BARRIER, AT_WARP, DONE };
+struct Fiber {
+  ucontext_t first;
+  jmp_buf here, top;
+  bool begun = false;
+  State state = DONE;
+  uint3 index;
+  unsigned long long given;
+};
+
+bool on_device = false;
+char* arena = nullptr;
+size_t used = 0, allocated = 0;
+std::map<uintptr_t, size_t> live;
+size_t shared_size = 0;
+std::vector<Fiber*> fibers;
+char* stacks = nullptr;
+Fiber* running = nullptr;
+size_t current = 0, threads = 0;
+jmp_buf scheduler;
+void (*body)(void*);
+void* body_data;
+const char* kernel_name;
+cudaError_t pending = cudaSuccess, seen = cudaSuccess, last = cudaSuccess;
+bool recorded = false, leading = false;
+struct {
+  const char* kernel;
+  const char* kind;
+  size_t size;
+  bool misaligned;
+  const char* place;
+} first;
+
+size_t factor(const char* name) {
+  const char* text = std::getenv(name);
+  return text ? std::strtoull(text, nullptr, 10) : 1;
+}
+
+[[noreturn]] void give_up(const char* why) {
+  std::fprintf(stderr, "shrink-cpu: %s\n", why);
+  std::_Exit(97);
+}
+
+void leave(State state) {
+  Fiber* self = running;
+  self->state = state;
+  if (!_setjmp(self->here)) _longjmp(scheduler, 1);
+}
+
+void entry() {
+  for (;;) {
+    Fiber* self = running;
+    if (!_setjmp(self->top)) body(body_data);
+    leave(DONE);
+  }
+}
+
+void enter(Fiber* fiber) {
+  running = fiber;
+  threadIdx = fiber->index;
+  if (_setjmp(scheduler)) return;
+  if (fiber->begun) _longjmp(fiber->here, 1);
+  fiber->begun = true;
+  setcontext(&fiber->first);
+}
+
+void wrong(const char* kind, size_t size, bool misaligned, const char* place) {
+  if (!recorded) {
+    recorded = true;
+    first = {kernel_name, kind, size, misaligned, place};
+  }
+  if (misaligned && !(running->index.x | running->index.y | running->index.z)) leading = true;
+  if (pending == cudaSuccess) pending = misaligned ? cudaErrorMisalignedAddress : cudaErrorIllegalAddress;
+  _longjmp(running->top, 1);
+}
+
+void check(uintptr_t at, size_t size, bool aligned, bool writes) {
+  if (!on_device) return;
+  const uintptr_t base = (uintptr_t)arena, window = (uintptr_t)shared_memory;
+  if (at - window < SHARED_WINDOW) {
+    const char* kind = writes ? "Invalid __shared__ write" : "Invalid __shared__ read";
+    if (aligned && at % size) wrong(kind, size, true, "");
+    if (at - window + size > shared_size) wrong(kind, size, false, "");
+    return;
+  }
+  if (at - (uintptr_t)stacks < 1024 * STACK) return;
+  if (at >= (uintptr_t)&__executable_start && at < (uintptr_t)&end) return;
+  const char* kind = writes ? "Invalid __global__ write" : "Invalid __global__ read";
+  const char* place = aligned && at % size ? "" : "near";
+  size_t away = at < base ? base - at : at - base;
+  if (at - base < SPAN) {
+    away = SPAN;
+    auto next = live.upper_bound(at);
+    if (next != live.end()) away = next->first - at;
+    if (next != live.begin()) {
+      --next;
+      const size_t inside = at - next->first;
+      if (inside + size <= next->second && !(aligned && at % size)) return;
+      const bool within = inside < next->second;
+      away = within ? 0 : std::min(away, inside - next->second);
+      if (within) place = aligned && at % size ? "" : "inside";
+    }
+  }
+  if (away >= size_t(1) << 32) place = "far";
+  wrong(kind, size, aligned && at % size, place);
+}
+
+void start_fibers() {
+  if (stacks) return;
+  stacks = (char*)mmap(nullptr, 1024 * STACK, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (stacks == MAP_FAILED) give_up("no memory for threads");
+  for (size_t i = 0; i < 1024; ++i) {
+    Fiber* fiber = new Fiber;
+    getcontext(&fiber->first);
+    fiber->first.uc_stack.ss_sp = stacks + i * STACK;
+    fiber->first.uc_stack.ss_size = STACK;
+    fiber->first.uc_link = nullptr;
+    makecontext(&fiber->first, entry, 0);
+    fibers.push_back(fiber);
+  }
+}
+
+void released(size_t from, size_t to, State waiting) {
+  for (size_t i = from; i < to; ++i)
+    if (fibers[i]->state == waiting) fibers[i]->state = READY;
+}
+
+bool all_wait(size_t from, size_t to, State waiting) {
+  bool some = false;
+  for (size_t i = from; i < to; ++i) {
+    if (fibers[i]->state == waiting) some = true;
+    else if (fibers[i]->state != DONE) return false;
+  }
+  return some;
+}
+
+void run_block() {
+  for (size_t i = 0; i < threads; ++i) {
+    fibers[i]->state = READY;
+    fibers[i]->index = {unsigned(i % blockDim.x), unsigned(i / blockDim.x % blockDim.y),
+                        unsigned(i / blockDim.x / blockDim.y)};
+  }
+  for (;;) {
+    bool ran = false, left = false;
+    for (current = 0; current < threads; ++current) {
+      if (fibers[current]->state == READY) {
+        ran = true;
+        enter(fibers[current]);
+      }
+      if (fibers[current]->state != DONE) left = true;
+      if (current % 32 == 31 || current + 1 == threads) {
+        const size_t from = current / 32 * 32;
+        if (all_wait(from, current + 1, AT_WARP)) released(from, current + 1, AT_WARP), ran = true;
+      }
+    }
+    if (!left) return;
+    if (all_wait(0, threads, AT_BARRIER)) released(0, threads, AT_BARRIER), ran = true;
+    if (!ran) give_up("the threads of a block wait for each other");
+  }
+}
+
+cudaError_t synchronised() {
+  if (pending != cudaSuccess) seen = last = pending;
+  return seen;
+}
+
+cudaError_t told(cudaError_t error) {
+  if (error != cudaSuccess) last = error;
+  return error;
+}
+}  // namespace
+
+int lane() { return (int)(current % 32); }
+
+unsigned long long exchange(unsigned long long value, int, int from) {
+  const size_t self = current;
+  fibers[self]->given = value;
+  leave(AT_WARP);
+  const size_t other = self / 32 * 32 + from;
+  value = other < threads ? fibers[other]->given : value;
+  leave(AT_WARP);
+  return value;
+}
+
+int vote(int value, int which) {
+  const size_t self = current, begin = self / 32 * 32;
+  fibers[self]->given = value != 0;
+  leave(AT_WARP);
+  unsigned bits = 0, live = 0;
+  for (size_t i = begin; i < begin + 32 && i < threads; ++i) {
+    live |= 1u << (i - begin);
+    if (fibers[i]->given) bits |= 1u << (i - begin);
+  }
+  leave(AT_WARP);
+  return which == 0 ? bits == live : which == 1 ? bits != 0 : (int)bits;
+}
+
+void Launch::start(void (*run)(void*), void* data) {
+  const size_t count = (size_t)block_.x * block_.y * block_.z;
+  if (seen != cudaSuccess || pending != cudaSuccess) return;
+  if (!count || count > 1024 || block_.z > 64 || !grid_.x || !grid_.y || !grid_.z || grid_.y > 65535 || grid_.z > 65535)
+    return void(told(cudaErrorInvalidConfiguration));
+  if (shared_ > MOST_SHARED) return void(told(cudaErrorInvalidValue));
+  start_fibers();
+  blockDim = block_, gridDim = grid_, threads = count;
+  shared_size = shared_ * factor("SHRINK_ROOM_SHARED");
+  body = run, body_data = data, kernel_name = kernel_;
+  on_device = true;
+  for (unsigned z = 0; z < grid_.z; ++z)
+    for (unsigned y = 0; y < grid_.y; ++y)
+      for (unsigned x = 0; x < grid_.x; ++x) {
+        blockIdx = {x, y, z};
+        run_block();
+      }
+  on_device = false;
+  const char* path = std::getenv("SHRINK_CPU_RECORD");
+  if (recorded && path)
+    if (FILE* file = std::fopen(path, "w")) {
+      std::fprintf(file, "%s\t%s\t%zu\t%d\t%s\t%d\n", first.kernel, first.kind, first.size, first.misaligned,
+                   first.place, leading);
+      std::fclose(file);
+    }
+}
+}  // namespace shrink_cpu
+
+using namespace shrink_cpu;
+
+void __syncthreads() { leave(AT_BARRIER); }
+void __syncwarp(unsigned) { leave(AT_WARP); }
+
+extern "C" {
+#define SIZED(n)                                                                            \
+  void __asan_load##n##_noabort(uintptr_t at) { check(at, n, true, false); }               \
+  void __asan_store##n##_noabort(uintptr_t at) { check(at, n, true, true); }
+SIZED(1)
+SIZED(2)
+SIZED(4)
+SIZED(8)
+SIZED(16)
+void __asan_loadN_noabort(uintptr_t at, size_t size) { check(at, size, false, false); }
+void __asan_storeN_noabort(uintptr_t at, size_t size) { check(at, size, false, true); }
+void __asan_handle_no_return() {}
+
+cudaError_t cudaMalloc(void** out, size_t size) {
+  if (synchronised()) return seen;
+  if (!arena) {
+    arena = (char*)mmap(nullptr, SPAN, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (arena == MAP_FAILED) give_up("no room for memory");
+  }
+  *out = nullptr;
+  if (!size) return cudaSuccess;
+  if ((allocated += size) > MOST_MEMORY) give_up("more memory than a CPU should be asked for");
+  const size_t whole = size * factor("SHRINK_ROOM_MEMORY");
+  if (whole > SPAN || used + whole + GAP > SPAN) return told(cudaErrorMemoryAllocation);
+  live[(uintptr_t)arena + used] = whole;
+  *out = arena + used;
+  used += (whole + GAP + 511) / 512 * 512;
+  return cudaSuccess;
+}
+cudaError_t cudaFree(void* at) {
+  if (synchronised()) return seen;
+  if (!at) return cudaSuccess;
+  const auto found = live.find((uintptr_t)at);
+  if (found == live.end()) return told(cudaErrorInvalidValue);
+  madvise(at, found->second, MADV_DONTNEED);
+  live.erase(found);
+  return cudaSuccess;
+}
+static bool holds(const void* at, size_t size) {
+  const uintptr_t address = (uintptr_t)at;
+  if (address - (uintptr_t)arena >= SPAN) return at != nullptr;
+  auto next = live.upper_bound(address);
+  return next != live.begin() && address - (--next)->first + size <= next->second;
+}
+cudaError_t cudaMemcpy(void* to, const void* from, size_t size, cudaMemcpyKind) {
+  if (synchronised()) return seen;
+  if (!size) return cudaSuccess;
+  if (!holds(to, size) || !holds(from, size)) return told(cudaErrorInvalidValue);
+  std::memmove(to, from, size);
+  return cudaSuccess;
+}
+cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t size, cudaMemcpyKind kind, cudaStream_t) {
+  return cudaMemcpy(to, from, size, kind);
+}
+cudaError_t cudaMemset(void* to, int value, size_t size) {
+  if (synchronised()) return seen;
+  if (size && !holds(to, size)) return told(cudaErrorInvalidValue);
+  if (size) std::memset(to, value, size);
+  return cudaSuccess;
+}
+cudaError_t cudaMemsetAsync(void* to, int value, size_t size, cudaStream_t) { return cudaMemset(to, value, size); }
+cudaError_t cudaDeviceSynchronize() { return synchronised(); }
+cudaError_t cudaStreamSynchronize(cudaStream_t) { return synchronised(); }
+cudaError_t cudaStreamCreate(cudaStream_t* out) { return *out = nullptr, seen; }
+cudaError_t cudaStreamDestroy(cudaStream_t) { return seen; }
+cudaError_t cudaSetDevice(int) { return seen; }
+cudaError_t cudaDeviceReset() { return seen; }
+cudaError_t cudaPeekAtLastError() { return seen ? seen : last; }
+cudaError_t cudaGetLastError() {
+  const cudaError_t error = seen ? seen : last;
+  last = cudaSuccess;
+  return error;
+}
+const char* cudaGetErrorName(cudaError_t error) {
+  switch (error) {
+    case cudaSuccess: return "cudaSuccess";
+    case cudaErrorInvalidValue: return "cudaErrorInvalidValue";
+    case cudaErrorMemoryAllocation: return "cudaErrorMemoryAllocation";
+    case cudaErrorInvalidConfiguration: return "cudaErrorInvalidConfiguration";
+    case cudaErrorIllegalAddress: return "cudaErrorIllegalAddress";
+    case cudaErrorMisalignedAddress: return "cudaErrorMisalignedAddress";
+    default: give_up("an error without a name here");
+  }
+}
+const char* cudaGetErrorString(cudaError_t error) {
+  switch (error) {
+    case cudaSuccess: return "no error";
+    case cudaErrorInvalidValue: return "invalid argument";
+    case cudaErrorMemoryAllocation: return "out of memory";
+    case cudaErrorInvalidConfiguration: return "invalid configuration argument";
+    case cudaErrorIllegalAddress: return "an illegal memory access was encountered";
+    case cudaErrorMisalignedAddress: return "misaligned address";
+    default: give_up("an error without words here");
+  }
+}
+}

@@ -1,0 +1,142 @@
+// What stands for CUDA when a host compiler reads a program's kernels. machine.cpp has the machine behind it.
+#ifndef SHRINK_CPU
+#define SHRINK_CPU
+#include <cuda_runtime.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <tuple>
+
+#undef __global__
+#undef __device__
+#undef __host__
+#undef __shared__
+#undef __constant__
+#undef __managed__
+#undef __launch_bounds__
+#undef __forceinline__
+#undef __noinline__
+#define __global__ __attribute__((noinline))
+#define __device__
+#define __host__
+#define __shared__ static
+#define __constant__
+#define __managed__
+#define __launch_bounds__(...)
+#define __forceinline__ inline
+#define __noinline__
+#define __ldg(p) (*(p))
+
+extern uint3 threadIdx, blockIdx;
+extern dim3 blockDim, gridDim;
+constexpr int warpSize = 32;
+using std::max;
+using std::min;
+
+namespace shrink_cpu {
+extern char shared_memory[];
+unsigned long long exchange(unsigned long long value, int lane, int from);
+int vote(int value, int which);
+int lane();
+
+template <class T>
+struct Same {
+  using type = T;
+};
+
+class Launch {
+ public:
+  Launch(const char* kernel, dim3 grid, dim3 block = 1, size_t shared = 0, cudaStream_t = nullptr)
+      : kernel_(kernel), grid_(grid), block_(block), shared_(shared) {}
+  template <class... P>
+  void run(void (*kernel)(P...), typename Same<P>::type... given) {
+    auto body = [&]() __attribute__((no_sanitize_address)) { kernel(given...); };
+    start_body(body);
+  }
+  template <class F, class... A>
+  void deduced(F kernel, A... given) {
+    auto body = [&]() __attribute__((no_sanitize_address)) { kernel(given...); };
+    start_body(body);
+  }
+
+ private:
+  template <class B>
+  void start_body(B& body) {
+    start([](void* it) { (*(B*)it)(); }, &body);
+  }
+  void start(void (*run)(void*), void* body);
+  const char* kernel_;
+  dim3 grid_, block_;
+  size_t shared_;
+};
+
+template <class T>
+T exchanged(T value, int from) {
+  unsigned long long bits = 0;
+  static_assert(sizeof value <= sizeof bits, "a word at most");
+  std::memcpy(&bits, &value, sizeof value);
+  bits = exchange(bits, lane(), from);
+  std::memcpy(&value, &bits, sizeof value);
+  return value;
+}
+}  // namespace shrink_cpu
+
+void __syncthreads();
+void __syncwarp(unsigned mask = ~0u);
+inline void __threadfence() {}
+inline void __threadfence_block() {}
+inline int __all_sync(unsigned, int value) { return shrink_cpu::vote(value, 0); }
+inline int __any_sync(unsigned, int value) { return shrink_cpu::vote(value, 1); }
+inline unsigned __ballot_sync(unsigned, int value) { return shrink_cpu::vote(value, 2); }
+inline unsigned __activemask() { return ~0u; }
+template <class T>
+T __shfl_sync(unsigned, T value, int from, int width = 32) {
+  const int lane = shrink_cpu::lane();
+  return shrink_cpu::exchanged(value, lane / width * width + from % width);
+}
+template <class T>
+T __shfl_down_sync(unsigned, T value, unsigned by, int width = 32) {
+  const int lane = shrink_cpu::lane();
+  return shrink_cpu::exchanged(value, lane % width + (int)by < width ? lane + (int)by : lane);
+}
+template <class T>
+T __shfl_up_sync(unsigned, T value, unsigned by, int width = 32) {
+  const int lane = shrink_cpu::lane();
+  return shrink_cpu::exchanged(value, lane % width - (int)by >= 0 ? lane - (int)by : lane);
+}
+template <class T>
+T __shfl_xor_sync(unsigned, T value, int by, int width = 32) {
+  const int lane = shrink_cpu::lane();
+  return shrink_cpu::exchanged(value, (lane ^ by) / width == lane / width ? lane ^ by : lane);
+}
+#define SHRINK_ATOMIC(name, after)    \
+  template <class T, class V>         \
+  T name(T* at, V value) {            \
+    const T before = *at;             \
+    *at = after;                      \
+    return before;                    \
+  }
+SHRINK_ATOMIC(atomicAdd, before + (T)value)
+SHRINK_ATOMIC(atomicSub, before - (T)value)
+SHRINK_ATOMIC(atomicMax, before < (T)value ? (T)value : before)
+SHRINK_ATOMIC(atomicMin, (T)value < before ? (T)value : before)
+SHRINK_ATOMIC(atomicExch, (T)value)
+SHRINK_ATOMIC(atomicOr, before | (T)value)
+SHRINK_ATOMIC(atomicAnd, before & (T)value)
+template <class T, class V>
+T atomicCAS(T* at, V compare, V value) {
+  const T before = *at;
+  if (before == (T)compare) *at = value;
+  return before;
+}
+inline float rsqrtf(float x) { return 1 / std::sqrt(x); }
+inline double rsqrt(double x) { return 1 / std::sqrt(x); }
+inline float __expf(float x) { return std::exp(x); }
+inline float __logf(float x) { return std::log(x); }
+inline float __fdividef(float x, float y) { return x / y; }
+inline float __saturatef(float x) { return x < 0 ? 0 : x > 1 ? 1 : x; }
+inline int __popc(unsigned x) { return __builtin_popcount(x); }
+inline int __clz(int x) { return x ? __builtin_clz(x) : 32; }
+inline int __ffs(int x) { return __builtin_ffs(x); }
+#endif

@@ -1,0 +1,36 @@
+"""Arrays in the place of vectors."""
+
+from __future__ import annotations
+
+from shrinkray_gpu.cu.cu_program import program_of, text_of
+from shrinkray_gpu.passes.cuda import cuda_containers
+from shrinkray_gpu.reduction.rendering.render import render
+
+
+def arrays(*lines: str) -> list[str]:
+    program = program_of("__global__ void k() {}\nvoid run(int n) {\n" + "\n".join(lines) + "\n}\n", "x.cu")
+    texts = [text_of(render(program, [edit])) for edit in cuda_containers.find(program)]
+    return [" ".join(text.partition("void run(int n) {")[2].rpartition("}")[0].split()) for text in texts]
+
+
+def test_what_is_pushed_is_a_list() -> None:
+    lines = ("std::vector<int> v;", "v.push_back(3);", "v.push_back(n);", "use(v.data(), v.size() * 4);")
+    assert arrays(*lines) == ["int v[] = {3, n}; use(v, 2 * 4);"]
+
+
+def test_a_size_is_an_allocation_of_zeros() -> None:
+    assert arrays("std::vector<float> w(n * 2);", "use(w.begin(), w.end(), w[1], w.size());") == [
+        "float* w = new float[n * 2](); use(w, w + n * 2, w[1], n * 2);"
+    ]
+
+
+def test_a_list_is_an_array() -> None:
+    assert arrays("const std::vector<int> u{1, n};", "for (int x : u) use(x, u.front());") == [
+        "int u[] = {1, n}; for (int x : u) use(x, u[0]);"
+    ]
+
+
+def test_a_vector_that_is_used_otherwise_stays() -> None:
+    for use in ("use(v);", "v.resize(3);", "for (;;) v.push_back(1);", "v = w;"):
+        assert arrays("std::vector<int> v(n);", use) == [], use
+    assert arrays("std::vector<int> v;", "use(v.size());", "v.push_back(1);") == []

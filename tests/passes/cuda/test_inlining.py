@@ -1,0 +1,25 @@
+"""CUDA: a function called once gives way to its body."""
+
+from __future__ import annotations
+
+from shrinkray_gpu.cu.cu_program import program_of, text_of
+from shrinkray_gpu.passes.cuda import cuda_inlining
+from shrinkray_gpu.reduction.rendering.render import render
+
+
+def texts(source: str) -> list[str]:
+    program = program_of(f"__global__ void k() {{}}\n{source}", "x.cu")
+    made = [text_of(render(program, [edit])) for edit in cuda_inlining.find(program)]
+    return [" ".join(text.partition("k() {}")[2].split()) for text in made]
+
+
+def test_the_variable_that_it_returns_has_its_new_name_from_the_start() -> None:
+    source = (
+        "static R pack(int n) {\n R made;\n made.total = n;\n return made;\n}\nvoid run() {\n const R r = pack(3);\n}\n"
+    )
+    assert texts(source) == ["void run() { R r; r.total = 3; }"]
+
+
+def test_what_else_it_returns_is_put_where_it_was_called() -> None:
+    source = "int twice(int n) {\n note(n);\n return 2 * n;\n}\nvoid run() {\n int r = twice(3);\n}\n"
+    assert texts(source) == ["void run() { note(3); int r = 2 * 3; }"]

@@ -1,0 +1,82 @@
+"""The host's handling of errors: one report in the place of helper, macro, `throw` and `try`."""
+
+from __future__ import annotations
+
+import re
+
+from shrinkray_gpu.cu.cu_program import program_of, text_of
+from shrinkray_gpu.passes.cuda import cuda_reports
+from shrinkray_gpu.reduction.rendering.render import render
+
+THROWN = r"""
+static void check(cudaError_t status, const char* what) {
+  if (status != cudaSuccess) throw std::runtime_error(std::string(what) + ": " + cudaGetErrorString(status));
+}
+__global__ void kernel(int* out) {}
+int main() {
+  try {
+    int* out;
+    check(cudaMalloc(&out, 4), "allocate");
+    kernel<<<1, 1>>>(out);
+    check(cudaGetLastError(), "launch");
+    check(cudaDeviceSynchronize(), "run");
+    cudaFree(out);
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "failed: %s\n", error.what());
+    return 3;
+  }
+}
+"""
+MACRO = r"""
+#define CHECK(call)                                            \
+  do {                                                         \
+    if ((call) != cudaSuccess) {                               \
+      printf("%d: %s\n", __LINE__, cudaGetErrorString(call));  \
+      exit(2);                                                 \
+    }                                                          \
+  } while (0)
+void run() {
+  CHECK(cudaMalloc(&out, 4));
+  CHECK(cudaDeviceSynchronize());
+  more();
+}
+"""
+
+
+def texts(source: str) -> list[str]:
+    program = program_of(source, "x.cu")
+    return [" ".join(text_of(render(program, [edit])).split()) for edit in cuda_reports.find(program)]
+
+
+def test_one_report_says_what_the_handler_said_and_leaves() -> None:
+    opened, first, *_ = texts(THROWN)
+    assert "try" not in opened and "check(cudaMalloc" in opened
+    report = r'std::fprintf(stderr, "failed: run: %s\n", cudaGetErrorString(cudaDeviceSynchronize())); return 3; } }'
+    assert first.endswith(f"{{ {{ int* out; cudaMalloc(&out, 4); kernel<<<1, 1>>>(out); {report}")
+    assert "check" not in first and "throw" not in first
+
+
+def test_the_last_error_is_asked_for_only_where_nothing_that_waits_holds() -> None:
+    reports = [text for text in texts(THROWN) if "fprintf" in text and "try" not in text]
+    asked = [re.findall(r"\((cuda\w+)\(\)\)|error = (cuda\w+)", text)[0] for text in reports]
+    names = ["DeviceSynchronize", "GetLastError", "GetLastError", "DeviceSynchronize", "Malloc"]
+    assert ["".join(each) for each in asked] == [f"cuda{name}" for name in names]
+    without = texts(THROWN)[-1]
+    assert "fprintf" not in without and "cudaDeviceSynchronize();" in without
+
+
+def test_a_macro_that_exits_and_a_report_under_its_condition() -> None:
+    always, *rest = texts(MACRO)
+    report = r'fprintf(stderr, "0: %s\n", cudaGetErrorString(cudaDeviceSynchronize())); exit(2); }'
+    assert always == f"void run() {{ cudaMalloc(&out, 4); {report}"
+    under = r'if (cudaError_t error = cudaDeviceSynchronize()) { fprintf(stderr, "0: %s\n", cudaGetErrorString(error));'
+    assert f"void run() {{ cudaMalloc(&out, 4); {under} exit(2); }} more(); }}" in rest
+
+
+def test_a_helper_that_something_else_names_stays() -> None:
+    first = texts(THROWN.replace("cudaFree(out);", "").replace("int* out;", "int* out; auto f = check;"))[1]
+    assert "static void check" in first and "cudaMalloc(&out, 4);" in first
+
+
+def test_what_tells_of_no_status_is_no_helper() -> None:
+    assert texts('void log(int n) { printf("%d", n); }\nint main() { log(cudaDeviceSynchronize()); }\n') == []
