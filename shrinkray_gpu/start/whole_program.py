@@ -72,7 +72,7 @@ class WholeProgram:
         if found is None:
             return whole, run
         program, again = found
-        told = f"{whole.told}; of its cases and options what fails" if whole.told else ""
+        told = f"{whole.told}; without the cases and options that it does not need" if whole.told else ""
         return replace(whole, program=program, lifted=True, told=told, seen=(replace(again, captured=None),)), again
 
     def keeping_what_host_makes(self, start: Start, oracle: Oracle, pool: Pool, seen: Run) -> Start | None:
