@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import builtins
 import re
 from collections.abc import Iterator
 
@@ -12,6 +13,8 @@ _FRAME = re.compile(r'^  File "(.+)", line (\d+), in (\S+)', re.MULTILINE)
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 _LOOPS = (ast.For, ast.AsyncFor, ast.While)
 _AGAIN = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp, ast.Lambda)
+_OF_OBJECTS = ("__call__", "forward")
+"""Methods that run where an object is called, by whatever name."""
 _BLOCKS = ("body", "orelse", "handlers", "finalbody")
 
 
@@ -35,12 +38,49 @@ def behind_fault(tree: ast.Module, run: Run) -> set[ast.AST]:
     return found
 
 
+def is_awaited(tree: ast.Module, run: Run) -> bool:
+    """Whether a function or a class of the program's own takes the value of what failed, in the same statement. It never
+    runs in this case, and cannot be left out alone."""
+    own = {each.name for each in ast.walk(tree) if isinstance(each, (*_FUNCTIONS, ast.ClassDef))} | {"cls"}
+    others = {*dir(builtins), *(alias.asname or alias.name.partition(".")[0] for alias in _imported(tree))}
+    frames = _own_frames(run)
+    for (line, _), (_, inside) in zip(frames, [*frames[1:], (0, "")]):
+        for call in ast.walk(way_to(tree, line)[-1]):
+            called = call.func if isinstance(call, ast.Call) else None
+            if not isinstance(call, ast.Call) or not isinstance(called, (ast.Name, ast.Attribute)):
+                continue
+            name, given = getattr(called, "id", getattr(called, "attr", "")), (*call.args, *call.keywords)
+            is_object = not own.isdisjoint(_OF_OBJECTS) and _root(called) not in others
+            takes = any(isinstance(part, ast.Call) for each in given for part in ast.walk(each))
+            if takes and name != inside and (name in own or is_object):
+                return True
+    return False
+
+
+def _imported(tree: ast.Module) -> Iterator[ast.alias]:
+    for each in ast.walk(tree):
+        if isinstance(each, (ast.Import, ast.ImportFrom)):
+            yield from each.names
+
+
+def _root(node: ast.expr) -> str:
+    """The name that `a.b.c` begins with."""
+    while isinstance(node, ast.Attribute):
+        node = node.value
+    return getattr(node, "id", "")
+
+
 def own_lines(run: Run) -> Iterator[int]:
     """Of the program's own frames, the outermost first."""
+    return (line for line, _ in _own_frames(run))
+
+
+def _own_frames(run: Run) -> list[tuple[int, str]]:
+    """Line and function of each."""
     traceback = run.failure.traceback.rpartition("Traceback (most recent call last):")[2] if run.failure else ""
     frames = _FRAME.findall(traceback)
     own = next((file for file, _, name in frames if name == "<module>"), None)
-    return (int(line) for file, line, _ in frames if file == own)
+    return [(int(line), name) for file, line, name in frames if file == own]
 
 
 def way_to(tree: ast.Module, line: int) -> list[ast.AST]:

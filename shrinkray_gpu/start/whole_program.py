@@ -24,6 +24,7 @@ from shrinkray_gpu.runner.run import Run
 from shrinkray_gpu.same_fault.controls import RESULTS
 from shrinkray_gpu.same_fault.result_controls import inputs_zeroed
 from shrinkray_gpu.start.argument_slice import MARK, function
+from shrinkray_gpu.start.behind_fault import is_awaited
 from shrinkray_gpu.start.capture_runs import Runs
 from shrinkray_gpu.start.failing_case import FailingCase
 from shrinkray_gpu.start.given import Say, Start, UserProgram
@@ -68,7 +69,8 @@ class WholeProgram:
             return pool.cold(text, capture="launch", wants=wants)
 
         typed = bool(self.given.script.argv or self.given.command)
-        found = FailingCase(run, of_text, shows).of(whole.program, typed=typed)
+        waits = is_awaited(ast.parse(whole.program.text), run)
+        found = FailingCase(run, of_text, shows).of(whole.program, typed=typed) if not waits else None
         if found is None:
             return whole, run
         program, again = found

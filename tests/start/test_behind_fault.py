@@ -7,7 +7,7 @@ import ast
 import pytest
 
 from shrinkray_gpu.runner.run import Failure, Run
-from shrinkray_gpu.start.behind_fault import behind_fault
+from shrinkray_gpu.start.behind_fault import behind_fault, is_awaited
 
 STRAIGHT = """\
 def launch(x):
@@ -91,3 +91,24 @@ def test_what_lies_behind_the_frames_never_runs(text: str, behind: list[str]) ->
 
 def test_of_a_run_without_an_error_nothing_is_behind() -> None:
     assert behind_fault(ast.parse(STRAIGHT), Run("virtual", 0)) == set()
+
+
+@pytest.mark.parametrize(
+    ("text", "frames", "awaited"),
+    [
+        pytest.param("class A: pass\nx = A(torch.f(y))\n", [(2, "<module>")], True, id="a class takes it"),
+        pytest.param("def f(x): g(x)\nf(torch.f(y))\n", [(2, "<module>"), (1, "f")], False, id="the function failed"),
+        pytest.param("def f(x): g(x)\nprint(f(y))\n", [(2, "<module>"), (1, "f")], False, id="a builtin takes it"),
+        pytest.param("def f(x): g(x)\ndef h(x): x\nh(f(y))\n", [(3, "<module>"), (1, "f")], True, id="a function takes it"),
+        pytest.param(
+            "class A:\n    def __call__(self, x): g(x)\na = A()\na(torch.f(y))\n", [(4, "<module>")], True, id="an object"
+        ),
+        pytest.param("import torch\ntorch.h(torch.f(y))\n", [(2, "<module>")], False, id="a library takes it"),
+    ],
+)
+def test_whether_something_of_the_program_waits_for_what_failed(
+    text: str, frames: list[tuple[int, str]], awaited: bool
+) -> None:
+    told = "".join(f'  File "p.py", line {line}, in {name}\n    here\n' for line, name in frames)
+    failure = Failure("ValueError", "no", traceback=f"Traceback (most recent call last):\n{told}ValueError: no")
+    assert is_awaited(ast.parse(text), Run("cold", 1, failure=failure)) == awaited
