@@ -120,7 +120,7 @@ class _FunctionText:
         if node.kind == "declaration" and (text := self._result(node, scope)):
             return text
         if node.kind == "call_expression" and (found := self._method(node, scope)) is not None:
-            return self._value(*found)
+            return self._value(node, *found)
         if node.kind == "field_expression":
             if (inner := self._member(node, scope)) is not None:
                 return inner
@@ -203,7 +203,7 @@ class _FunctionText:
         kept = {*self.record.fields, *self.record.parameters}
         return {name: value for name, value in scope.names.items() if name in kept}
 
-    def _value(self, method: Node, given: Sequence[str], scope: _Meanings) -> str:
+    def _value(self, call: Node, method: Node, given: Sequence[str], scope: _Meanings) -> str:
         if not is_one_return(method):
             raise _Stuck
         body = method.child("body")
@@ -213,7 +213,7 @@ class _FunctionText:
         if declared:
             raise _Stuck
         text = self.of(value, scope.beside(bound))
-        return text if value.kind in WHOLE else f"({text})"
+        return text if value.kind in WHOLE or not _is_operand(call) else f"({text})"
 
     def _block(self, method: Node, given: Sequence[str], scope: _Meanings) -> str:
         body = method.child("body")

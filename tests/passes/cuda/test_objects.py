@@ -39,24 +39,23 @@ def test_a_buffer_is_its_pointer_and_what_was_done_with_it() -> None:
     main = "void run(int n) {\n Buffer<float> x(n + 1), y(n);\n x.clear(0);\n use(x.get(), y.get());\n}\n"
     (text,) = opened(BUFFER + main)
     assert text == (
-        "void run(int n) { size_t x_count = n + 1; float * x_data = nullptr; cudaMalloc(&x_data, (x_count * "
-        "sizeof(float))); float * y_data = nullptr; cudaMalloc(&y_data, (n * sizeof(float))); "
-        "cudaMemset(x_data, 0, (x_count * sizeof(float))); use(x_data, y_data); }"
+        "void run(int n) { size_t x_count = n + 1; float * x_data = nullptr; cudaMalloc(&x_data, x_count * "
+        "sizeof(float)); float * y_data = nullptr; cudaMalloc(&y_data, n * sizeof(float)); "
+        "cudaMemset(x_data, 0, x_count * sizeof(float)); use(x_data, y_data); }"
     )
 
 
 def test_the_constructor_is_the_one_for_what_is_given_and_its_delegate() -> None:
     main = "void run(int n) {\n std::vector<int> v(n);\n Buffer<int> x(v);\n use(x.get());\n}\n"
     (text,) = opened(BUFFER + main)
-    assert (
-        "cudaMalloc(&x_data, (v.size() * sizeof(int))); cudaMemcpy(x_data, v.data(), (v.size() * sizeof(int)));" in text
-    )
+    size = "v.size() * sizeof(int)"
+    assert f"cudaMalloc(&x_data, {size}); cudaMemcpy(x_data, v.data(), {size});" in text
 
 
 def test_a_result_made_by_several_statements_is_made_under_its_new_name() -> None:
     main = "void run(int n) {\n Buffer<int> x(n);\n const std::vector<int> got = x.host();\n}\n"
     (text,) = opened(BUFFER + main)
-    assert "std::vector<int> got(n); cudaMemcpy(got.data(), x_data, (n * sizeof(int))); }" in text
+    assert "std::vector<int> got(n); cudaMemcpy(got.data(), x_data, n * sizeof(int)); }" in text
 
 
 def test_defaults_lists_and_a_field_that_changes() -> None:
@@ -66,7 +65,7 @@ def test_defaults_lists_and_a_field_that_changes() -> None:
     )
     (text,) = opened(source)
     assert "int a_rows = 4;" in text and "a_rows = 3;" in text and "int b_columns = 2;" in text
-    assert "use(2 * (a_rows * a_columns), (b_rows * b_columns), b_verbose)" in text and "bool b_verbose{};" in text
+    assert "use(2 * (a_rows * a_columns), b_rows * b_columns, b_verbose)" in text and "bool b_verbose{};" in text
     assert "struct" not in text
 
 
