@@ -39,8 +39,8 @@ def behind_fault(tree: ast.Module, run: Run) -> set[ast.AST]:
 
 
 def is_awaited(tree: ast.Module, run: Run) -> bool:
-    """Whether a function or a class of the program's own takes the value of what failed, in the same statement. It never
-    runs in this case, and cannot be left out alone."""
+    """Whether a function or a class of the program's own takes the value of what failed, in the same statement. It
+    never runs in this case, and cannot be left out alone."""
     own = {each.name for each in ast.walk(tree) if isinstance(each, (*_FUNCTIONS, ast.ClassDef))} | {"cls"}
     others = {*dir(builtins), *(alias.asname or alias.name.partition(".")[0] for alias in _imported(tree))}
     frames = _own_frames(run)

@@ -99,9 +99,9 @@ def test_of_a_run_without_an_error_nothing_is_behind() -> None:
         pytest.param("class A: pass\nx = A(torch.f(y))\n", [(2, "<module>")], True, id="a class takes it"),
         pytest.param("def f(x): g(x)\nf(torch.f(y))\n", [(2, "<module>"), (1, "f")], False, id="the function failed"),
         pytest.param("def f(x): g(x)\nprint(f(y))\n", [(2, "<module>"), (1, "f")], False, id="a builtin takes it"),
-        pytest.param("def f(x): g(x)\ndef h(x): x\nh(f(y))\n", [(3, "<module>"), (1, "f")], True, id="a function takes it"),
+        pytest.param("def f(x): g(x)\ndef h(x): x\nh(f(y))\n", [(3, "<module>"), (1, "f")], True, id="a function does"),
         pytest.param(
-            "class A:\n    def __call__(self, x): g(x)\na = A()\na(torch.f(y))\n", [(4, "<module>")], True, id="an object"
+            "class A:\n    def __call__(self): g()\na = A()\na(torch.f(y))\n", [(4, "<module>")], True, id="an object"
         ),
         pytest.param("import torch\ntorch.h(torch.f(y))\n", [(2, "<module>")], False, id="a library takes it"),
     ],
