@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
+from shrinkray_gpu.reduction.plain_file import left_text
 from shrinkray_gpu.runner.knob_settings import KnobSetting
 from shrinkray_gpu.runner.pool import Pool
 from shrinkray_gpu.runner.run import Run
@@ -20,5 +21,6 @@ def pass_reproducers(text: str, pool: Pool) -> tuple[Mapping[str, str], Run]:
         place = Path(folder, NAME)
         run = pool.cold(text, way=KnobSetting("reproducer", environment={"TRITON_REPRODUCER_PATH": str(place)}))
         # One for each stage, each before its first pass; that of the stage that fails is the last.
-        found = sorted(Path(folder).rglob("*.mlir"), key=lambda path: path.stat().st_mtime_ns)
-        return ({NAME: found[-1].read_text(encoding="utf-8", errors="replace")} if found else {}), run
+        found = sorted(Path(folder).rglob("*.mlir"), key=lambda path: path.lstat().st_mtime_ns)
+        left = left_text(found[-1]) if found else ""
+        return ({NAME: left} if left else {}), run

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import time
 from collections.abc import Callable, Iterable, Sequence
@@ -9,24 +10,27 @@ from pathlib import Path
 
 from shrinkray_gpu.calibration import Plan
 from shrinkray_gpu.corpus import environments
-from shrinkray_gpu.device import architectures
+from shrinkray_gpu.device import architectures, toolkit
 from shrinkray_gpu.errors import NotReproduced, UsageError
 from shrinkray_gpu.evidence.ptxas import own_ptxas
 from shrinkray_gpu.options import Options, Say
 from shrinkray_gpu.oracle.fault import Fault
 from shrinkray_gpu.ptx.options import PtxOptions
-from shrinkray_gpu.ptx.ptx_file import ptx_in
+from shrinkray_gpu.ptx.ptx_file import ptx_in, read_ptx
 from shrinkray_gpu.ptx.ptx_replay import fault_told
 from shrinkray_gpu.ptx.ptxas_fault import PtxasFault, fault_in
 from shrinkray_gpu.ptx.reduce_ptx import check_ptx, reduce_ptx
 from shrinkray_gpu.ptx.release_table import head_lines
+from shrinkray_gpu.reduction.plain_file import left_text
 from shrinkray_gpu.runner import cores
 from shrinkray_gpu.runner.knob_settings import KnobSetting
+from shrinkray_gpu.runner.lanes import Setup
 from shrinkray_gpu.runner.pool import Pool
 from shrinkray_gpu.runner.run import Run
 from shrinkray_gpu.runner.scratch_folder import scratch_folder
 
 _COMMAND = re.compile(r"^Repro command: *(\S*ptxas\S*) .*$", re.M)
+_NAMED = ("TRITON_PTXAS_PATH", "TRITON_PTXAS_BLACKWELL_PATH")
 
 
 def is_of_ptxas(fault: Fault) -> bool:
@@ -51,8 +55,7 @@ def write_ptx(
         raise NotReproduced("the compiler leaves no PTX")
     said = _said(run)
     command = _COMMAND.search(said)
-    given = Path(command[1]) if command else None
-    tool = given if given is not None and given.is_file() else own_ptxas(setup.python, setup.environment, setup.arch)
+    tool = _known_tool(command[1] if command else "", setup)
     if tool is None:
         raise NotReproduced("no ptxas is at hand")
     asked = PtxOptions(
@@ -65,6 +68,8 @@ def write_ptx(
     with scratch_folder(setup.scratch) as folder:
         whole = Path(folder, "kernel.ptx")
         whole.write_text(f"{command[0] if command else ''}\n{ptx}", encoding="utf-8")
+        if named := [flag for flag in read_ptx(whole).flags if os.sep in flag]:
+            raise NotReproduced(f"ptxas was called with {named[0]}, which may name a file to write")
         fault = check_ptx(whole, asked)
         told = fault_in(255, said, {}, like=fault.anywhere)
         if told is None or told.message != fault.anywhere.message:
@@ -83,6 +88,15 @@ def write_ptx(
             raise NotReproduced(result.refuted)
     place.write_text(result.text, encoding="utf-8")
     say(f"the same fault as PTX, {result.before} instructions to {result.after}: {place.name} (ptxas {result.release})")
+
+
+def _known_tool(named: str, setup: Setup) -> Path | None:
+    """The ptxas that the compiler called, where it is one that this tool finds itself; else the one that it would call.
+    What a candidate printed is no reason to run a program of its choice."""
+    found = (toolkit.find(name, setup.python, setup.environment) for name in ("ptxas", "ptxas-blackwell"))
+    given = (Path(setup.environment[name]) for name in _NAMED if setup.environment.get(name))
+    known = [*filter(None, found), *given, *environments.ptxas_at_hand().values()]
+    return next((tool for tool in known if str(tool) == named), own_ptxas(setup.python, setup.environment, setup.arch))
 
 
 def lines_in_time(
@@ -120,9 +134,9 @@ def _unfinished(text: str, pool: Pool) -> tuple[str, Run]:
     with scratch_folder(pool.setup.scratch) as folder:
         environment = {"TRITON_KERNEL_DUMP": "1", "TRITON_DUMP_DIR": folder}
         run = pool.cold(text, way=KnobSetting("kernels dumped", environment=environment))
-        made = sorted(Path(folder).glob("*/*.ptx"), key=lambda path: path.stat().st_mtime_ns)
+        made = sorted(Path(folder).glob("*/*.ptx"), key=lambda path: path.lstat().st_mtime_ns)
         left = [path for path in made if not path.with_suffix(".cubin").exists()]
-        return (left[-1].read_text(encoding="utf-8") if left else ""), run
+        return (left_text(left[-1]) if left else ""), run
 
 
 def _said(run: Run) -> str:

@@ -8,6 +8,7 @@ import stat
 from contextlib import suppress
 from pathlib import Path
 
+LARGEST = 64 << 20
 _NOT_PLAIN = "it is no plain file"
 
 
@@ -29,6 +30,18 @@ def open_plain(path: Path | str, flags: int, rights: int = 0o666) -> int:
         os.close(descriptor)
         raise OSError(errno.EISDIR if stat.S_ISDIR(mode) else errno.ENXIO, _NOT_PLAIN, str(path))
     return descriptor
+
+
+def left_text(path: Path) -> str:
+    """The text of a file that a candidate left, at most LARGEST characters of it. Empty where there is none: a
+    pipe would keep its reader waiting, and a link may lead to what is not the candidate's to tell."""
+
+    def opener(name: str, flags: int) -> int:
+        return open_plain(name, flags | os.O_NOFOLLOW)
+
+    with suppress(OSError), open(path, encoding="utf-8", errors="replace", opener=opener) as file:
+        return file.read(LARGEST)
+    return ""
 
 
 def replace_file(path: Path, data: bytes, *, sync: bool = False) -> None:

@@ -11,7 +11,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -50,12 +50,12 @@ class Asked(Protocol):
         ...
 
 
-def answer(link: socket.socket, seconds: float, above: Sequence[int]) -> dict[str, Any]:
+def answer(link: socket.socket, seconds: float, above: Callable[[], Iterable[int]]) -> dict[str, Any]:
     """The next message on `link`, of the processes `above`, which go on wherever one of them was stopped. Raises as
     `wire.receive` does."""
     until = time.monotonic() + seconds
     while True:
-        for pid in above:
+        for pid in above():
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.kill(pid, signal.SIGCONT)
         left = until - time.monotonic()
@@ -94,7 +94,7 @@ class Guarded:
             try:
                 with theirs:
                     self.above = starts.ask(order, (theirs.fileno(), out, err, *links))
-                told = answer(self.tie, starts.patience(), self.above)
+                told = answer(self.tie, starts.patience(), lambda: self.above)
                 break
             except (ConnectionError, TimeoutError) as error:
                 self.tie.close()
@@ -113,8 +113,12 @@ class Guarded:
         """How it ended, when nothing of it is left; None if it goes on, or its guard was killed."""
         if self.status is None:
             with contextlib.suppress(OSError):
-                self.status = answer(self.tie, seconds, self.above)["status"]
+                self.status = answer(self.tie, seconds, lambda: self.above)["status"]
         return self.status
+
+    def whole(self) -> tuple[int, ...]:
+        """It, and the processes that it hangs on."""
+        return (*self.above, self.pid)
 
     def is_stopped(self) -> bool:
         """Whether its guard is, so that nobody tells of its end."""

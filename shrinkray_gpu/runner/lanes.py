@@ -12,17 +12,18 @@ import signal
 import socket
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
+from weakref import WeakSet
 
 from shrinkray_gpu.device import OF_AMD, gpus
 from shrinkray_gpu.errors import UsageError
 from shrinkray_gpu.runner.children import faults
 from shrinkray_gpu.runner.guarded import MAIN, Guarded, KeeperKilled, MemoryCheck, answer
 from shrinkray_gpu.runner.inside.capture import blackbox
-from shrinkray_gpu.runner.inside.process import wire
+from shrinkray_gpu.runner.inside.process import descendants, wire
 from shrinkray_gpu.runner.output_pipes import TIMED_OUT, OutputPipes
 from shrinkray_gpu.runner.reports import exited_problem, hanging_problem, hello_problem, ready_problem, report_problem
 from shrinkray_gpu.runner.request import Request, RunSettings
@@ -89,9 +90,16 @@ class Setup:
 class Lane:
     """The tool's end of one process that runs candidates. Used by one thread at a time."""
 
-    def __init__(self, link: socket.socket, ended: Callable[[float], int | None], scratch: str) -> None:
-        """`ended` waits so many seconds for the process to end, and returns how: None, if nobody tells."""
-        self.link, self.ended, self.scratch = link, ended, scratch
+    def __init__(
+        self,
+        link: socket.socket,
+        ended: Callable[[float], int | None],
+        scratch: str,
+        above: Callable[[], Iterable[int]],
+    ) -> None:
+        """`ended` waits so many seconds for the process to end, and returns how: None, if nobody tells. `above`: it
+        and those it hangs on, which go on until it is up."""
+        self.link, self.ended, self.scratch, self.above = link, ended, scratch, above
         self.pid = 0
         self.fence: tuple[str, ...] = ()
         """The parts of it that hold around the process."""
@@ -121,7 +129,7 @@ class Lane:
         if self.pid:
             return True
         try:
-            hello, _ = wire.receive(self.link, seconds)
+            hello = answer(self.link, seconds, self.above)
         except OSError as error:
             self.trouble = f"a lane did not come up: {str(error) or 'its process ended'}"
             self.silent = isinstance(error, TimeoutError)
@@ -273,8 +281,7 @@ class Worker:
             os.close(err)
         try:
             wire.send(self.control, setup.message(), seconds=wire.WHOLE)
-            above = (*self.process.above, self.process.pid)
-            self.report: dict[str, Any] = answer(self.control, START, above).get("ready", {})
+            self.report: dict[str, Any] = answer(self.control, START, self.process.whole).get("ready", {})
             if why := ready_problem(self.report):
                 raise wire.BrokenMessage(f"its answer{why}")
         except OSError as error:
@@ -287,6 +294,7 @@ class Worker:
             raise UsageError(f"the worker did not start in {setup.python}: {last}") from error
         self.lock = threading.Lock()
         self.names = 0
+        self.lanes: WeakSet[Lane] = WeakSet()
         threading.Thread(target=self._listen, daemon=True).start()
         threading.Thread(target=self._discard_output, daemon=True).start()
 
@@ -299,7 +307,16 @@ class Worker:
             self.names += 1
             name = self.names
             wire.send(self.control, {"spawn": name}, (theirs.fileno(),), wire.WHOLE)
-        return Lane(ours, partial(self.exits.wait, name), self.setup.scratch)
+            lane = Lane(ours, partial(self.exits.wait, name), self.setup.scratch, self._on_the_way)
+            self.lanes.add(lane)
+        return lane
+
+    def _on_the_way(self) -> set[int]:
+        """The worker, what it hangs on, and its lanes that have a candidate yet to come. One that a candidate stopped
+        stays so."""
+        with self.lock:
+            up = {lane.pid for lane in self.lanes}
+        return {*self.process.whole(), *descendants.children(self.process.pid)} - up
 
     def close(self) -> None:
         """End the worker; it takes its lanes along."""
@@ -330,7 +347,7 @@ def cold(setup: Setup, request: Request, settings: RunSettings, *, seconds: floa
         process, link = _start(setup, "--cold", forked=forked)
     except KeeperKilled as error:
         return Run(mode="cold", exit=None, trouble=str(error))
-    lane = Lane(link, process.wait, setup.scratch)
+    lane = Lane(link, process.wait, setup.scratch, process.whole)
     try:
         with contextlib.suppress(OSError):  # one that was killed does not come up
             wire.send(link, setup.message(), seconds=wire.WHOLE)

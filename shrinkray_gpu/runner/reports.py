@@ -144,7 +144,7 @@ class _Value(TypedDict):
 
 class _Struct(_Value):
     raw: str
-    pointers: dict[str, _Place]
+    pointers: dict[str, _TensorPointer]
 
 
 class _Pointer(TypedDict):
@@ -156,7 +156,7 @@ class _Pointer(TypedDict):
     whole: bool
 
 
-class _Place(_Pointer):
+class _TensorPointer(_Pointer):
     seen: Tensor
     into: int
 
@@ -164,7 +164,7 @@ class _Place(_Pointer):
 def _argument_problem(argument: Mapping[str, Any]) -> str:
     """What is not as `runner/inside/cuda_cpp/host_calls.py` puts an argument in words."""
     if "tensor" in argument:
-        return problem(_Place if argument["tensor"] else _Pointer)(argument)
+        return problem(_TensorPointer if argument["tensor"] else _Pointer)(argument)
     return problem(_Struct if "raw" in argument else _Value)(argument)
 
 

@@ -1,4 +1,4 @@
-"""Each candidate from hell, in a used lane, a fork, a cold process and as its user runs it.
+"""Each candidate from hell, in a used lane, a fork, a cold process, a zygote's fork and as its user runs it.
 
 What is said of it is true or unknown, the next candidate does not notice, and nothing is left of it.
 """
@@ -26,6 +26,7 @@ from shrinkray_gpu.runner.lanes import Setup
 from shrinkray_gpu.runner.plain import run_text
 from shrinkray_gpu.runner.pool import Pool, Script
 from shrinkray_gpu.runner.run import Run
+from shrinkray_gpu.runner.zygotes import ZYGOTES
 from tests.hostile.candidates import ALL, DAEMON, POPEN, Candidate
 
 SECONDS = 1.5
@@ -60,6 +61,8 @@ class Place:
         pool = self.pool.serving(self.pool.script, seconds=seconds)
         if self.mode == "cold":
             return pool.cold(source)
+        if self.mode == "zygote":
+            return pool.forking().cold(source)
         if self.mode != "plain":
             return pool.run(source)
         script, setup = pool.script, pool.setup
@@ -74,12 +77,13 @@ class Place:
         return [one for one in carriers(self.word) if int(one.split()[0]) not in ours]
 
     def _ours(self) -> Iterator[int]:
+        yield from (zygote.process.pid for zygote in ZYGOTES._made.values())
         for made in self.pool._workers._made.values():
             stock = made.result()
             for lane in (*stock.clean, *stock.spares):
                 lane.wait_ready(10)
-                yield from (lane.pid, int(Path(f"/proc/{lane.pid}/stat").read_text().rpartition(")")[2].split()[1]))
-            yield stock.worker.process.pid
+                yield from (lane.pid, parent(lane.pid))
+            yield from (stock.worker.process.pid, parent(stock.worker.process.pid))
 
     def files(self) -> int:
         """Open files of the tool, without those of lanes that wait."""
@@ -87,6 +91,10 @@ class Place:
             len(made.result().clean) + len(made.result().spares) for made in self.pool._workers._made.values()
         )
         return len(os.listdir("/proc/self/fd")) - waiting
+
+
+def parent(pid: int) -> int:
+    return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
 
 
 def pool_in(
@@ -103,6 +111,7 @@ def pool_in(
         warm=warm,
         reuse=mode == "warm",
         left_open=left_open,
+        arch=90 if mode == "zygote" else None,  # where a cold process begins with what zygotes have imported
     )
     return Pool(Script(folder / "script.py", cwd=folder), setup, mode="fork", jobs=1, seconds=SECONDS, extra=0.0)
 
@@ -121,10 +130,15 @@ def place_in(folder: Path, mode: str, *, torch: bool = False, warm: bool = False
     assert not_gone(place.left) == []
 
 
-@pytest.fixture(scope="module", params=["warm", "fork", "cold", "plain"])
+@pytest.fixture(scope="module", params=["warm", "fork", "cold", "zygote", "plain"])
 def place(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
-    with place_in(tmp_path_factory.mktemp("hostile"), request.param) as place:
-        yield place
+    with contextlib.ExitStack() as stack:
+        if request.param == "zygote":
+            pytest.importorskip("triton")
+            stack.enter_context(ZYGOTES.wanted())
+        yield (place := stack.enter_context(place_in(tmp_path_factory.mktemp("hostile"), request.param)))
+        guard = "import os\nprint(open(f'/proc/{os.getppid()}/cmdline').read())"
+        assert ("--zygote" in place.run(guard).stdout) == (request.param == "zygote")
 
 
 @pytest.mark.parametrize("name", ALL)

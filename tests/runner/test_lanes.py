@@ -7,6 +7,7 @@ import signal
 import sys
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -15,7 +16,7 @@ import pytest
 
 from shrinkray_gpu.errors import UsageError
 from shrinkray_gpu.runner.knob_settings import PLAIN
-from shrinkray_gpu.runner.lanes import Lane, Setup, Worker
+from shrinkray_gpu.runner.lanes import COMES_UP, Lane, Setup, Worker
 from shrinkray_gpu.runner.pool import Pool, Script
 from shrinkray_gpu.runner.run import Run
 from shrinkray_gpu.runner.stock import Stock, WorkerGone
@@ -451,6 +452,30 @@ def test_a_cold_process_that_never_comes_up_is_not_waited_for_as_long_as_imports
     monkeypatch.setattr("shrinkray_gpu.runner.lanes.COMES_UP", 0.5)
     with closing(make(tmp_path, python=str(python))) as pool:
         assert pool.cold("pass").trouble == "the interpreter did not start"
+
+
+STOPS = "import os\nos.register_at_fork(after_in_child=lambda: os.kill(os.getpid(), 19))\n"
+
+
+def test_a_lane_and_a_cold_process_that_are_stopped_before_they_are_up_go_on(tmp_path: Path) -> None:
+    (python := tmp_path / "python").write_text(f'#!/bin/sh\nkill -STOP $$\nexec {sys.executable} "$@"\n')
+    python.chmod(0o755)
+    (path := tmp_path / "path").mkdir()
+    (path / "stops.py").write_text(STOPS)
+    environment = {**os.environ, "PYTHONPATH": str(path)}
+    began = time.monotonic()
+    with closing(make(tmp_path, python=str(python), environment=environment, imports=("stops",), own=())) as pool:
+        assert [pool.run("print(1)").stdout, pool.cold("print(1)").stdout] == ["1\n"] * 2
+    assert time.monotonic() - began < COMES_UP
+
+
+def test_a_lane_that_its_candidate_stopped_does_not_go_on_while_another_one_comes_up(tmp_path: Path) -> None:
+    with closing(make(tmp_path)) as pool, ThreadPoolExecutor(1) as thread:
+        brief = pool.serving(pool.script, seconds=4.0)
+        stopped = thread.submit(brief.run, "import os\nos.kill(os.getpid(), 19)\nprint('on')")
+        while not stopped.done():
+            assert pool.run("pass", fresh=True).exit == 0
+        assert stopped.result().timed_out and stopped.result().stdout == ""
 
 
 def test_what_a_worker_made_is_left_out_when_a_lane_collects_garbage(pool: Pool) -> None:

@@ -86,7 +86,7 @@ def answered(sent: bytes, status: int | None, scratch: str, *, closes: bool = Tr
         if closes:
             theirs.shutdown(socket.SHUT_WR)
         began = time.monotonic()
-        run, _ = Lane(ours, lambda seconds: status, scratch).run(
+        run, _ = Lane(ours, lambda seconds: status, scratch, lambda: ()).run(
             Request("pass", "/failing.py"), SETTINGS, mode="fork", seconds=LIMIT
         )
         assert time.monotonic() - began < 60, "nobody waits for ever"
@@ -159,7 +159,7 @@ def test_no_odd_value_in_what_a_lane_says_first_is_thrown(scratch: str, data: st
     with ours, theirs:
         theirs.sendall(data.draw(st.one_of(st.just(whole := body(json.dumps(message).encode())), damaged(whole))))
         theirs.close()
-        lane = Lane(ours, lambda seconds: None, scratch)
+        lane = Lane(ours, lambda seconds: None, scratch, lambda: ())
         assert lane.wait_ready(LIMIT) == bool(lane.pid) != bool(lane.trouble)
         assert not lane.pid or lane.pid > 1 and isinstance(lane.device.get("free", 0), int)
 

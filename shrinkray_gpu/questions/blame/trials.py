@@ -16,6 +16,7 @@ from shrinkray_gpu.oracle.cause_check import faulting_launch
 from shrinkray_gpu.oracle.fault import Fault
 from shrinkray_gpu.questions.blame import edited_module
 from shrinkray_gpu.questions.blame.experiments import Laboratory
+from shrinkray_gpu.reduction.plain_file import left_text
 from shrinkray_gpu.runner import cores
 from shrinkray_gpu.runner.knob_settings import KnobSetting, parse_setting
 from shrinkray_gpu.runner.lanes import Setup
@@ -188,11 +189,11 @@ class BlameTrials:
         with scratch_folder(self.setup.scratch) as folder:
             environment = {"TRITON_KERNEL_DUMP": "1", "TRITON_DUMP_DIR": folder}
             self.laboratory.pool.cold(self.text, way=KnobSetting("kernels dumped", environment=environment))
-            made = sorted(Path(folder).glob("*/*.ttir"), key=lambda path: path.stat().st_mtime)
+            made = sorted(Path(folder).glob("*/*.ttir"), key=lambda path: path.lstat().st_mtime)
             unfinished = [path for path in made if not path.with_suffix(".cubin").exists()]
             last = (unfinished or made)[-1:]
             found = [path.with_suffix(f".{stage}") for path in last for stage in ("ttir", "ptx")]
-            return {path.suffix[1:]: path.read_text(encoding="utf-8") for path in found if path.exists()}
+            return {path.suffix[1:]: text for path in found if (text := left_text(path))}
 
     @property
     def inline_assembly(self) -> bool:
