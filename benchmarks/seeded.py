@@ -193,12 +193,14 @@ def drawn(machine: runs.Machine, pool: Pool, given: argparse.Namespace) -> Itera
     wants = ORACLES[VALUES].wants if values else ()
 
     def kernels(program: programs.Program) -> list[str]:
-        def look() -> list[str]:
+        def look() -> list[str] | None:
             run = pool.run(program.text, wants=wants)
             trouble = run.trouble or runs.fault(run) or runs.unknown(run, wants)
-            return [] if trouble else sorted(runs.kernels(run))
+            if trouble:
+                print(f"nothing is planted in {program.key}: {trouble}", file=sys.stderr, flush=True)
+            return None if run.trouble else [] if trouble else sorted(runs.kernels(run))
 
-        return memory.get(f"{program.key}: compared" if values else program.key, look)  # type: ignore[no-any-return]
+        return memory.get(f"{program.key}: compared" if values else program.key, look) or []
 
     def dies(fault: cases.Planted) -> bool:
         asked = ORACLES[fault.operator.oracle]

@@ -128,9 +128,11 @@ class Memory:
         return known
 
     def get(self, key: str, make: Callable[[], Any]) -> Any:
-        """What is known of the key, else what `make` tells. Draws beside each other write to the same file."""
+        """What is known of the key, else what `make` tells; None is not remembered. Draws beside each other write to
+        the same file."""
         if key not in self._known:
-            made = make()
+            if (made := make()) is None:
+                return None
             self._known |= self._kept() | {key: made}
             self._path.parent.mkdir(parents=True, exist_ok=True)
             new = self._path.with_suffix(f".{os.getpid()}")

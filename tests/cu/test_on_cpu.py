@@ -101,6 +101,17 @@ def test_the_first_access_is_that_of_the_gpu_and_the_fix_mends_it(
     assert mended.run is not None and mended.run.exit == 0 and mended.sight is None
 
 
+def test_a_compiler_that_checks_jumps_by_default_makes_a_machine_as_well(trial: NvccTrial, tmp_path: Path) -> None:
+    """As that of Ubuntu, by which the program ended with signal 6."""
+    compiler = tmp_path / "checking-g++"
+    compiler.write_text('#!/bin/sh\nexec g++ -D_FORTIFY_SOURCE=2 "$@"\n')
+    compiler.chmod(0o755)
+    made = CpuTrial(trial, str(compiler), tmp_path)
+    assert made.prepare() == ""
+    outcome = made.build(SUMS, "program", 60.0)
+    assert outcome.run is not None and (outcome.run.exit, outcome.run.signal) == (0, None), outcome
+
+
 def test_threads_meet_at_barriers_and_exchange_values(on_cpu: CpuTrial) -> None:
     outcome = on_cpu.build(SUMS, "program", 60.0)
     assert outcome.run is not None and outcome.run.stdout == "2016 6112 10208 14304 4\n", outcome

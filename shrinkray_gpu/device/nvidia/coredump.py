@@ -22,8 +22,10 @@ NO_HOST_DUMP = ("/bin/sh", "-c", 'ulimit -c 0; exec "$@"', "sh")
 
 LARGE = 256 << 20
 """Bytes of device memory, of which a dump with memory takes over a second."""
-LIGHT = ("skip_nonrelocated_elf_images", "skip_global_memory", "skip_shared_memory", "skip_local_memory")
-"""What a light dump lacks, as the driver's flags."""
+_MEMORY = ("skip_global_memory", "skip_shared_memory", "skip_local_memory", "skip_constbank_memory")
+LIGHT = ("skip_nonrelocated_elf_images", *_MEMORY)
+"""What a light dump lacks, as the driver's flags. With constants, that of a kernel that prints was cut off at 67 KB, and
+told nothing; without them it has 157 MB, and names the instruction (benchmarks/core_dumps.py; 580.159, H200)."""
 
 
 _FOCUS = re.compile(r"\[Current focus set to CUDA kernel .*?block (\([\d,]+\)), thread (\([\d,]+\))")
@@ -37,9 +39,8 @@ _CODE = re.compile(r"^([*=]{1,2}>)\s*0x[0-9a-f]+ <(.+?)(?:\+(\d+))?>:\s*(.+?)\s*
 def environment(path: Path, *, memory: bool = True, abort: bool = True) -> Mapping[str, str]:
     """For the process: write a dump to `path` at an exception. Then the driver ends it, unless `abort` is false.
 
-    Without `memory` it is light: registers and code, 2 to 15 MB. Of kernels that print or assert, and some others, such
-    a dump is cut off at 67 KB. With it, of a table of 2 GB, it takes 15 s; so it does with the variable for light dumps
-    alone, which this driver does not regard. (580.159, H100)
+    Without `memory` it is light: registers and code. With it, of a table of 2 GB, it takes 15 s; so it does with the
+    variable for light dumps alone, which this driver does not regard. (580.159, H100)
     """
     flags = [*(() if memory else LIGHT), *(() if abort else ("skip_abort",))]
     return {
