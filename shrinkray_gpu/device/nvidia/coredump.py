@@ -24,8 +24,8 @@ LARGE = 256 << 20
 """Bytes of device memory, of which a dump with memory takes over a second."""
 _MEMORY = ("skip_global_memory", "skip_shared_memory", "skip_local_memory", "skip_constbank_memory")
 LIGHT = ("skip_nonrelocated_elf_images", *_MEMORY)
-"""What a light dump lacks, as the driver's flags. With constants, that of a kernel that prints was cut off at 67 KB, and
-told nothing; without them it has 157 MB, and names the instruction (benchmarks/core_dumps.py; 580.159, H200)."""
+"""What a light dump lacks, as the driver's flags. With constants, that of a kernel that prints was cut off at 67 KB,
+and told nothing; without them it has 157 MB, and names the instruction (benchmarks/core_dumps.py; 580.159, H200)."""
 
 
 _FOCUS = re.compile(r"\[Current focus set to CUDA kernel .*?block (\([\d,]+\)), thread (\([\d,]+\))")
