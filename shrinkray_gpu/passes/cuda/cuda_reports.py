@@ -1,7 +1,8 @@
 """CUDA: the way from an error of the driver to the program's end, in one step: helper, macro, `throw` and `try`.
 
-Each call that such a helper looks at becomes that call alone. One of them stays a report: there the program says what
-it would have said in the end, and leaves. What stood behind it goes. An edit for each call that may be the one.
+Each call that such a helper looks at becomes that call alone. One of them stays a report: where it fails the program
+says what it would have said in the end, and leaves. So it ends well with the fix. What stood behind it goes. An edit
+for each call that may be the one.
 """
 
 from __future__ import annotations
@@ -84,18 +85,15 @@ def _edits(source: Source, helpers: Sequence[_StatusHelper], tries: Sequence[Nod
     found: list[Edit] = []
     for helper, kept in reversed(every):
         others = [change for check, change in bare.items() if check is not kept]
-        told, error, last = _report(source, helper, kept, tries)
+        told, last = _report(source, helper, kept, tries)
         what = f"report at line {source.line(kept.statement)} alone"
         behind = _behind(kept.statement)
-        always: list[NativeChange] = [Put(kept.statement, (told, error, f"));\n{last}")), *map(Drop, behind)]
-        where = ("if (cudaError_t error = ", kept.status, f") {{\n{told}error));\n{last}\n}}")
+        where = Put(kept.statement, ("if (cudaError_t error = ", kept.status, f") {{\n{told}error));\n{last}\n}}"))
         status = source.of(kept.status)
         waits, asks = _WAITS.match(status), _ASKS.match(status)
-        offers: list[tuple[list[NativeChange], int]] = [
-            ([Put(kept.statement, where)], 3 if asks else 2 if waits else 1)
-        ]
+        offers: list[tuple[list[NativeChange], int]] = [([where], 3 if asks else 2 if waits else 1)]
         if waits or asks:
-            offers.append((always, weight + source.weight(behind) if waits else 4))
+            offers.append(([where, *map(Drop, behind)], weight + source.weight(behind) if waits else 4))
         for changes, heavy in offers:
             edit = source.edit(what, *opened, *gone, *others, *changes, weight=heavy)
             found.append(replace(edit, rivals=(source.literal, "report")))
@@ -165,8 +163,8 @@ def _behind(statement: Node) -> list[Node]:
     return inside[inside.index(statement) + 1 :] if statement in inside else []
 
 
-def _report(source: Source, helper: _StatusHelper, check: _CheckedCall, tries: Sequence[Node]) -> tuple[str, Node, str]:
-    """The print up to the error, the error, and how the program ends then."""
+def _report(source: Source, helper: _StatusHelper, check: _CheckedCall, tries: Sequence[Node]) -> tuple[str, str]:
+    """The print up to the error, and how the program ends then."""
     message, code = _message(source, helper, check), _EXIT.search(helper.tree.text_of(helper.body))
     thrown = any(each.kind == "throw_statement" for each in helper.body.walk())
     catch = next((each for node in tries for each in node.members if each.kind == "catch_clause"), None)
@@ -181,7 +179,7 @@ def _report(source: Source, helper: _StatusHelper, check: _CheckedCall, tries: S
     words = words if words.endswith("\\n") else words + "\\n"
     last = f"return {ended};" if in_main else f"exit({ended});"
     print_ = "std::fprintf" if "std::fprintf" in source.text else "fprintf"
-    return f'{print_}(stderr, "{words}", cudaGetErrorString(', check.status, last
+    return f'{print_}(stderr, "{words}", cudaGetErrorString(', last
 
 
 def _message(source: Source, helper: _StatusHelper, check: _CheckedCall) -> str:

@@ -48,10 +48,13 @@ def texts(source: str) -> list[str]:
     return [" ".join(text_of(render(program, [edit])).split()) for edit in cuda_reports.find(program)]
 
 
+UNDER = "if (cudaError_t error = cudaDeviceSynchronize()) {"
+
+
 def test_one_report_says_what_the_handler_said_and_leaves() -> None:
     opened, first, *_ = texts(THROWN)
     assert "try" not in opened and "check(cudaMalloc" in opened
-    report = r'std::fprintf(stderr, "failed: run: %s\n", cudaGetErrorString(cudaDeviceSynchronize())); return 3; } }'
+    report = rf'{UNDER} std::fprintf(stderr, "failed: run: %s\n", cudaGetErrorString(error)); return 3; }} }} }}'
     assert first.endswith(f"{{ {{ int* out; cudaMalloc(&out, 4); kernel<<<1, 1>>>(out); {report}")
     assert "check" not in first and "throw" not in first
 
@@ -65,12 +68,18 @@ def test_the_last_error_is_asked_for_only_where_nothing_that_waits_holds() -> No
     assert "fprintf" not in without and "cudaDeviceSynchronize();" in without
 
 
-def test_a_macro_that_exits_and_a_report_under_its_condition() -> None:
-    always, *rest = texts(MACRO)
-    report = r'fprintf(stderr, "0: %s\n", cudaGetErrorString(cudaDeviceSynchronize())); exit(2); }'
-    assert always == f"void run() {{ cudaMalloc(&out, 4); {report}"
-    under = r'if (cudaError_t error = cudaDeviceSynchronize()) { fprintf(stderr, "0: %s\n", cudaGetErrorString(error));'
-    assert f"void run() {{ cudaMalloc(&out, 4); {under} exit(2); }} more(); }}" in rest
+def test_a_macro_that_exits_with_and_without_what_is_behind_it() -> None:
+    less, *rest = texts(MACRO)
+    report = rf'{UNDER} fprintf(stderr, "0: %s\n", cudaGetErrorString(error)); exit(2); }}'
+    assert less == f"void run() {{ cudaMalloc(&out, 4); {report} }}"
+    assert f"void run() {{ cudaMalloc(&out, 4); {report} more(); }}" in rest
+
+
+def test_where_nothing_fails_the_program_ends_well() -> None:
+    """It did not: a repro said "failed: no error", and ended with 1, with the fix as well."""
+    for source in (THROWN, MACRO):
+        reports = [text for text in texts(source) if "fprintf" in text and "try" not in text]
+        assert reports and all("if (cudaError_t error = cuda" in text for text in reports)
 
 
 def test_a_helper_that_something_else_names_stays() -> None:
