@@ -104,7 +104,8 @@ def test_the_first_access_is_that_of_the_gpu_and_the_fix_mends_it(
 def test_a_compiler_that_checks_jumps_by_default_makes_a_machine_as_well(trial: NvccTrial, tmp_path: Path) -> None:
     """As that of Ubuntu, by which the program ended with signal 6."""
     compiler = tmp_path / "checking-g++"
-    compiler.write_text('#!/bin/sh\nexec g++ -D_FORTIFY_SOURCE=2 -fstack-protector-strong -fstack-clash-protection -fcf-protection "$@"\n')
+    checks = "-D_FORTIFY_SOURCE=2 -fstack-protector-strong -fstack-clash-protection -fcf-protection"
+    compiler.write_text(f'#!/bin/sh\nexec g++ {checks} "$@"\n')
     compiler.chmod(0o755)
     made = CpuTrial(trial, str(compiler), tmp_path)
     assert made.prepare() == ""

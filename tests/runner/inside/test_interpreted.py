@@ -91,6 +91,21 @@ keys = torch.arange(12, device="cuda", dtype=torch.int32) % 3
 rank[(3,)](keys, ints(0, 0, 0), fresh(SIZE), 12, 4, BLOCK=4)
 """
 
+LIBDEVICE = """
+IMPORT
+
+@triton.jit
+def bent(x, out, n, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    value = tl.load(x + i, mask=i < n, other=0.0)
+    tl.store(out + i, CALL * 2, mask=i < n)
+
+x = torch.rand(10, device="cuda") + 0.5
+out = torch.empty_like(x)
+bent[(1,)](x, out, 10, 16)
+print("CLOSE", torch.allclose(out, RIGHT * 2))
+"""
+
 
 def faults(outcome: Outcome) -> list[bool]:
     return [bool(launch["fault"]) for launch in outcome.launches]
@@ -158,3 +173,23 @@ def test_a_float_argument_has_the_32_bits_that_it_has_in_compiled_code(play: Pla
     outcome = play(KERNELS + FLOAT, wants=WANTS)
     assert f"SCALED {1 + 2.0**-12}" in outcome.printed, outcome
     assert [launch["interpreted"] for launch in outcome.launches] == [True]
+
+
+@pytest.mark.parametrize(
+    ("imported", "call", "right"),
+    [
+        ("from triton.language.extra import libdevice", "libdevice.tanh(value)", "x.tanh()"),
+        ("from triton.language.extra.cuda.libdevice import rsqrt", "rsqrt(value)", "x.rsqrt()"),
+        ("from triton.language.extra.libdevice import pow as power", "power(value, tl.sum(value) * 0 + 3.0)", "x**3"),
+    ],
+)
+def test_functions_of_libdevice_are_torchs(play: Play, imported: str, call: str, right: str) -> None:
+    program = LIBDEVICE.replace("IMPORT", imported).replace("CALL", call).replace("RIGHT", right)
+    outcome = play(KERNELS + program, wants=WANTS)
+    assert [launch["interpreted"] for launch in outcome.launches] == [True] and "CLOSE True" in outcome.printed, outcome
+
+
+def test_a_function_of_libdevice_that_has_no_stand_in_is_not_run(play: Play) -> None:
+    program = LIBDEVICE.replace("IMPORT", "from triton.language.extra import libdevice").replace("RIGHT", "x")
+    outcome = play(KERNELS + program.replace("CALL", "libdevice.j0(value)"), wants=WANTS)
+    assert [launch["interpreted"] for launch in outcome.launches] == [False]

@@ -22,6 +22,7 @@ from typing import Any, Dict, List, Optional, Sequence, Tuple
 import torch
 
 from ..launches import loopbounds
+from . import libdevice
 
 tl: Any = None
 """`triton.language`, in the fork: where the interpreter looks for it."""
@@ -137,6 +138,7 @@ def _interpreted(kernel: Any) -> Any:
     if knobs is not None:
         knobs.runtime.interpret = True
     _type_floats()
+    libdevice.replace()
     made: Dict[int, Any] = {}
     seen: Dict[int, Any] = {}
 
@@ -155,6 +157,10 @@ def _interpreted(kernel: Any) -> Any:
                 space[name] = of(value)
             elif isinstance(value, ModuleType) and _has(value, JITFunction):
                 turn(vars(value))
+            else:
+                other = libdevice.stand_in(value)
+                if other is not None:
+                    space[name] = other
 
     language: Any = sys.modules["triton.language"]
     for name, value in list(vars(language.tensor).items()):
