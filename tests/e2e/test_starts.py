@@ -12,7 +12,7 @@ from shrinkray_gpu.runner import lanes
 from tests.e2e.programs import NARROW_TILES
 
 
-def test_all_others_may_be_forks_of_one_that_has_torch_imported(
+def test_workers_and_what_is_no_evidence_are_forks_of_one_that_has_torch_imported(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     starts: list[tuple[list[str], bool]] = []
@@ -27,5 +27,6 @@ def test_all_others_may_be_forks_of_one_that_has_torch_imported(
     path.write_text(NARROW_TILES)
     shrinkray_gpu.reduce(path, oracle="misaligned address", arch="sm_90", report=False, jobs=2)
     cold = [forked for options, forked in starts if options]
-    assert (cold[0], cold[-1]) == (False, False) and all(cold[1:-1]) and len(cold) > 3, starts
+    # The first run, those that confirm a step and those of the result are new interpreters.
+    assert (cold[0], cold[-1]) == (False, False) and any(cold[1:-1]) and len(cold) > 3, starts
     assert all(forked for options, forked in starts if not options), starts
