@@ -19,6 +19,7 @@ from shrinkray_gpu.cu.cu_file import read_cu
 from shrinkray_gpu.cu.cu_program import CUDA_PASSES
 from shrinkray_gpu.cu.device_sight import DeviceSight
 from shrinkray_gpu.cu.nvcc_trial import CuOutcome, Look, NvccTrial
+from shrinkray_gpu.cu.on_cpu import cpu_trial
 from shrinkray_gpu.cu.on_cpu.cpu_text import cpu_text
 from shrinkray_gpu.cu.on_cpu.cpu_trial import CpuTrial, agreeing
 from shrinkray_gpu.cu.options import CuOptions
@@ -189,3 +190,9 @@ def test_launches_are_calls_and_shared_memory_has_an_address() -> None:
         "float * tile = (float *)shrink_cpu::shared_memory;\n"
         'void f() { shrink_cpu::Launch("k", n, dim3(2, 2), 8).run(a::k<int>, x, {}); }\n'
     )
+
+
+@pytest.mark.parametrize("written", ["", "kernel\tread", "k\tread\tmany\t1\t\t0", "\t" * 5, "k" * 100_000])
+def test_what_a_program_writes_in_the_place_of_the_machine_is_no_access(written: str, tmp_path: Path) -> None:
+    (tmp_path / "record").write_text(written)
+    assert cpu_trial._sight(tmp_path / "record") is None and cpu_trial._sight(tmp_path / "none") is None

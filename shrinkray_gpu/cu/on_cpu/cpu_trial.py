@@ -29,6 +29,8 @@ FLAGS = (
 _INCLUDE = re.compile(r"-(?:I|isystem\"? ?)\"?(/[^\"\s]+)")
 """Where nvcc finds CUDA's headers, in what it says of a dry run."""
 SECONDS = 60.0
+LONGEST = 1 << 16
+"""Characters of what the machine writes of an access."""
 LEAST, SLOWER = 5.0, 3.0
 """Seconds that a candidate may run, beside so many times what the original took."""
 UNABLE = 97
@@ -102,11 +104,14 @@ class CpuTrial:
 
 
 def _sight(record: Path) -> DeviceSight | None:
-    """What the machine wrote of the first access that was wrong."""
-    if not record.exists():
+    """What the machine wrote of the first access that was wrong. None where it wrote nothing, or the program, which may
+    write there too, something else."""
+    try:
+        with record.open(encoding="utf-8") as stream:
+            kernel, kind, size, misaligned, place, leading = stream.read(LONGEST).split("\t")
+        return DeviceSight(kernel, kind, int(size), misaligned == "1", place, leading.strip() == "1")
+    except (OSError, ValueError):
         return None
-    kernel, kind, size, misaligned, place, leading = record.read_text(encoding="utf-8").split("\t")
-    return DeviceSight(kernel, kind, int(size), misaligned == "1", place, leading.strip() == "1")
 
 
 @contextmanager
