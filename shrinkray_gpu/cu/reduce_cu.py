@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,12 +15,13 @@ from shrinkray_gpu.cu.cu_file import CuFile
 from shrinkray_gpu.cu.cu_program import CUDA_PASSES, program_of, text_of
 from shrinkray_gpu.cu.cu_result import head_of
 from shrinkray_gpu.cu.launch_alone import kernels_alone, launches_alone
+from shrinkray_gpu.cu.nvcc_test import NvccTest
 from shrinkray_gpu.cu.nvcc_trial import LIMIT, STAGES, CuOutcome, NvccTrial, trial_of
 from shrinkray_gpu.cu.on_cpu.cpu_trial import CpuTrial, agreeing
 from shrinkray_gpu.cu.options import CuOptions
 from shrinkray_gpu.errors import NotReproduced, UsageError
 from shrinkray_gpu.evidence.versions import __version__
-from shrinkray_gpu.oracle.verdict import Verdict, lacks
+from shrinkray_gpu.oracle.verdict import Verdict
 from shrinkray_gpu.passes.cuda.cuda_layout import tidy
 from shrinkray_gpu.reduction.checks.check_plan import CheckPlan, ConfirmationPlan
 from shrinkray_gpu.reduction.course import Course
@@ -31,7 +32,6 @@ from shrinkray_gpu.reduction.outcome import Listeners, ProgressEvent
 from shrinkray_gpu.reduction.program import Program
 from shrinkray_gpu.reduction.rewrites import Rewrites
 from shrinkray_gpu.reduction.size import lines
-from shrinkray_gpu.runner.inside.cuda_cpp.host_source import host_side
 
 Say = Callable[[str], None]
 ON_CPU = "on_cpu"
@@ -77,49 +77,6 @@ class CuResult:
             "tries": self.tries,
             "seconds": round(self.seconds, 2),
         }
-
-
-@dataclass
-class NvccTest:
-    """The interestingness test: each candidate built up to the fault's stage, some at a time."""
-
-    trial: NvccTrial | CpuTrial
-    fault: CuFault
-    seconds: float
-    threads: ThreadPoolExecutor
-    keep: frozenset[str] = frozenset()
-    """Names that stay defined."""
-    hosts: dict[str, Verdict] = field(default_factory=dict)
-    """Whether a program launches its kernels, by all of its text that the host's compiler reads."""
-
-    def judge(self, programs: Sequence[Program]) -> list[Verdict]:
-        return list(self.threads.map(lambda each: self.verdict(text_of(each)), programs))
-
-    def foresee(self, likely: Iterable[Program]) -> None:
-        """Nothing is begun ahead."""
-
-    def insist(self, on: bool) -> None:
-        """No "no" is provisional."""
-
-    def values(self, program: Program) -> Mapping[int, str]:
-        return {}
-
-    def verdict(self, text: str) -> Verdict:
-        if objection := self.fault.objection(text):
-            return lacks(objection)
-        if gone := self.keep - defined_in(parse(text)):
-            return lacks(f"{next(iter(gone))} is kept, and not defined any more")
-        outcome = self.trial.build(text, self.fault.stage, self.seconds, self.fault.look)
-        found = self.fault.verdict(text, outcome)
-        if not (found.faults and self.fault.runs):
-            return found
-        host = host_side(text)
-        if host not in self.hosts:
-            launched = self.fault.launch_verdict(self.trial.build(text, "program", self.seconds))
-            if not launched.is_known:
-                return launched
-            self.hosts[host] = launched
-        return found if self.hosts[host].faults else self.hosts[host]
 
 
 @dataclass

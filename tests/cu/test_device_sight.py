@@ -12,8 +12,8 @@ import pytest
 from shrinkray_gpu.cu.cu_fault import CuFault, run_fault
 from shrinkray_gpu.cu.device_sight import DeviceSight, first_sight
 from shrinkray_gpu.cu.made_up import numbers_of
+from shrinkray_gpu.cu.nvcc_test import NvccTest
 from shrinkray_gpu.cu.nvcc_trial import CuOutcome, NvccTrial
-from shrinkray_gpu.cu.reduce_cu import NvccTest
 from shrinkray_gpu.device import sanitizer_records
 from shrinkray_gpu.reduction.native.native_tree import parse
 from shrinkray_gpu.runner.launch_recorder import Room

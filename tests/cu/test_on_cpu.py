@@ -18,12 +18,13 @@ from shrinkray_gpu.cu.cu_fault import first_look, run_fault
 from shrinkray_gpu.cu.cu_file import read_cu
 from shrinkray_gpu.cu.cu_program import CUDA_PASSES
 from shrinkray_gpu.cu.device_sight import DeviceSight
+from shrinkray_gpu.cu.nvcc_test import NvccTest
 from shrinkray_gpu.cu.nvcc_trial import CuOutcome, Look, NvccTrial
 from shrinkray_gpu.cu.on_cpu import cpu_trial
 from shrinkray_gpu.cu.on_cpu.cpu_text import cpu_text
 from shrinkray_gpu.cu.on_cpu.cpu_trial import CpuTrial, agreeing
 from shrinkray_gpu.cu.options import CuOptions
-from shrinkray_gpu.cu.reduce_cu import NvccTest, reduce_cu
+from shrinkray_gpu.cu.reduce_cu import reduce_cu
 from shrinkray_gpu.runner.launch_recorder import Room
 
 RUNTIME = Path(__file__).parents[2] / "benchmarks" / "cu_files" / "runtime"

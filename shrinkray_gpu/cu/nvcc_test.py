@@ -1,0 +1,59 @@
+"""The interestingness test of a `.cu`: a candidate is built up to the fault's stage, and run where a run shows it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+
+from shrinkray_gpu.cu.cu_fault import CuFault, defined_in
+from shrinkray_gpu.cu.cu_program import text_of
+from shrinkray_gpu.cu.nvcc_trial import NvccTrial
+from shrinkray_gpu.cu.on_cpu.cpu_trial import CpuTrial
+from shrinkray_gpu.oracle.verdict import Verdict, lacks
+from shrinkray_gpu.reduction.native.native_tree import parse
+from shrinkray_gpu.reduction.program import Program
+from shrinkray_gpu.runner.inside.cuda_cpp.host_source import host_side
+
+
+@dataclass
+class NvccTest:
+    """The interestingness test: each candidate built up to the fault's stage, some at a time."""
+
+    trial: NvccTrial | CpuTrial
+    fault: CuFault
+    seconds: float
+    threads: ThreadPoolExecutor
+    keep: frozenset[str] = frozenset()
+    """Names that stay defined."""
+    hosts: dict[str, Verdict] = field(default_factory=dict)
+    """Whether a program launches its kernels, by all of its text that the host's compiler reads."""
+
+    def judge(self, programs: Sequence[Program]) -> list[Verdict]:
+        return list(self.threads.map(lambda each: self.verdict(text_of(each)), programs))
+
+    def foresee(self, likely: Iterable[Program]) -> None:
+        """Nothing is begun ahead."""
+
+    def insist(self, on: bool) -> None:
+        """No "no" is provisional."""
+
+    def values(self, program: Program) -> Mapping[int, str]:
+        return {}
+
+    def verdict(self, text: str) -> Verdict:
+        if objection := self.fault.objection(text):
+            return lacks(objection)
+        if gone := self.keep - defined_in(parse(text)):
+            return lacks(f"{next(iter(gone))} is kept, and not defined any more")
+        outcome = self.trial.build(text, self.fault.stage, self.seconds, self.fault.look)
+        found = self.fault.verdict(text, outcome)
+        if not (found.faults and self.fault.runs):
+            return found
+        host = host_side(text)
+        if host not in self.hosts:
+            launched = self.fault.launch_verdict(self.trial.build(text, "program", self.seconds))
+            if not launched.is_known:
+                return launched
+            self.hosts[host] = launched
+        return found if self.hosts[host].faults else self.hosts[host]
