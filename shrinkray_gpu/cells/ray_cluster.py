@@ -10,8 +10,8 @@ import os
 import re
 import socket
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack, redirect_stdout
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, redirect_stdout
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +23,8 @@ from shrinkray_gpu.errors import ShrinkError, SickDevice, UsageError
 Say = Callable[[str], None]
 TRIES_AGAIN = 5
 """How often a cell begins anew on another host, after one was lost."""
+MOST_TRIES = 32
+"""Of one reduction at a time, if nobody says. A search has hardly more at hand."""
 ANSWER = 10.0
 """Seconds for the cluster's address to answer."""
 LOOK = 5.0
@@ -40,9 +42,7 @@ class RayCluster:
             import ray
         except ImportError as error:
             missing = f": {error}" if getattr(error, "name", "ray") != "ray" else ""
-            raise UsageError(
-                f"--ray needs Ray, of the cluster's own version{missing}: pip install ray"
-            ) from error
+            raise UsageError(f"--ray needs Ray, of the cluster's own version{missing}: pip install ray") from error
         self.address, self._ray, self._say = address, ray, say
         _reach(address)
         self._ends = ExitStack()
@@ -160,6 +160,27 @@ class RayCluster:
 
     def _alive(self) -> dict[str, Any]:
         return {node["NodeID"]: node for node in self._ray.nodes() if node["Alive"]}
+
+
+@contextmanager
+def cluster_at(
+    address: str | None, jobs: int | None, *, gpu: bool, say: Say
+) -> Iterator[tuple[RayCluster | None, int | None]]:
+    """The cluster at an address, if there is one, and how many tries of one reduction go there at a time if nobody says
+    so. `gpu`: each takes one. Raises UsageError where there is no cluster."""
+    if address is None:
+        yield None, jobs
+        return
+    cluster = RayCluster(address, say=say)
+    try:
+        yield cluster, jobs or min(MOST_TRIES, cluster.room({"GPU": 1} if gpu else {}))
+    finally:
+        cluster.close()
+
+
+def by_host(runs: Mapping[str, int]) -> str:
+    """How many runs were on which host: `12 on alpha, 3 on beta`."""
+    return ", ".join(f"{count} on {host}" for host, count in sorted(runs.items())) or "none"
 
 
 def _reach(address: str) -> None:

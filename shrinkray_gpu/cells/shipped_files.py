@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
@@ -20,6 +20,12 @@ _BEGINS = r"(?:(?<![\w.~@%+/})\]*?-])|(?<=://)|(?<=\\[nrt])|(?<=\A-[A-Z])|(?<=[\
 _ENDS = r"(?![\w~@%+-]|\.\w)"
 Files = Mapping[str, bytes]
 """Those below a folder, by their paths in it; a single file by an empty path."""
+
+
+def outermost(folders: Iterable[Path]) -> tuple[Path, ...]:
+    """Those that lie in no other of them."""
+    found = sorted(set(folders), key=lambda path: len(path.parts))
+    return tuple(each for each in found if not any(other in each.parents for other in found))
 
 
 def packed(path: Path) -> Files:

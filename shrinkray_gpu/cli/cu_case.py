@@ -34,9 +34,9 @@ from shrinkray_gpu.errors import UsageError
 from shrinkray_gpu.evidence.ptxas import version
 from shrinkray_gpu.intermediate.search import IrTally
 from shrinkray_gpu.oracle.words import plain_pattern
-from shrinkray_gpu.runner import compiler, cores
+from shrinkray_gpu.runner import compiler
 
-_FIT = ("skip", "cwd", "nvcc", "keep", "resume")
+_FIT = ("skip", "cwd", "nvcc", "keep", "resume", "ray", "accelerator")
 _UNFIT = (*(each for each in OF_PROGRAMS if each not in _FIT), "passes", "ptxas")
 
 
@@ -76,7 +76,9 @@ def _asked(file: Path, args: Sequence[str], given: Mapping[str, Any], say: Say) 
         keep=frozenset(given["keep"]),
         resume=given["resume"],
         restart=given["restart"],
-        jobs=given["jobs"] or cores.usable(),
+        jobs=given["jobs"],
+        ray=given["ray"],
+        accelerator=given["accelerator"] or "",
         seed=given["seed"],
         **({} if given["max_time"] is None else {"max_time": given["max_time"]}),
     )

@@ -50,8 +50,12 @@ class CuOptions:
     """Forget it."""
     seconds: float | None = None
     """For one try; None: ten times what the original took."""
-    jobs: int = 1
-    """Tries at a time."""
+    jobs: int | None = None
+    """Tries at a time; None: one for each core that may be used, or as many as the cluster has room for."""
+    ray: str | None = None
+    """Address of a Ray cluster that judges what the search tries."""
+    accelerator: str = ""
+    """The kind of its GPUs that is used, by Ray's names."""
     max_time: float = 600.0
     """Seconds of search."""
     seed: int = 0

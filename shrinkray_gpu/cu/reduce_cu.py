@@ -10,6 +10,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from shrinkray_gpu.cells.ray_cluster import by_host, cluster_at
+from shrinkray_gpu.cu.cu_cells import ClusterTest, cluster_test
 from shrinkray_gpu.cu.cu_fault import CuFault, build_fault, defined_in, ending, first_look, last_words, run_fault
 from shrinkray_gpu.cu.cu_file import CuFile
 from shrinkray_gpu.cu.cu_program import CUDA_PASSES, program_of, text_of
@@ -19,6 +21,7 @@ from shrinkray_gpu.cu.nvcc_test import NvccTest
 from shrinkray_gpu.cu.nvcc_trial import LIMIT, STAGES, CuOutcome, NvccTrial, trial_of
 from shrinkray_gpu.cu.on_cpu.cpu_trial import CpuTrial, agreeing
 from shrinkray_gpu.cu.options import CuOptions
+from shrinkray_gpu.device import gpus
 from shrinkray_gpu.errors import NotReproduced, UsageError
 from shrinkray_gpu.evidence.versions import __version__
 from shrinkray_gpu.oracle.verdict import Verdict
@@ -32,6 +35,7 @@ from shrinkray_gpu.reduction.outcome import Listeners, ProgressEvent
 from shrinkray_gpu.reduction.program import Program
 from shrinkray_gpu.reduction.rewrites import Rewrites
 from shrinkray_gpu.reduction.size import lines
+from shrinkray_gpu.runner import cores
 
 Say = Callable[[str], None]
 ON_CPU = "on_cpu"
@@ -117,7 +121,11 @@ def reduce_cu(
     Raises UsageError for bad input, NotReproduced where the program shows no fault, or not the one asked for.
     """
     started = time.monotonic()
-    with _begun(path, options) as (file, trial, fault, took, threads):
+    gpu = options.arch is None and options.ray is not None and gpus.present()
+    with (
+        cluster_at(options.ray, options.jobs, gpu=gpu, say=say) as (cluster, jobs),
+        _begun(path, options := replace(options, jobs=jobs or cores.usable())) as (file, trial, fault, took, threads),
+    ):
         _check_keep(file.text, options.keep, path)
         program = program_of(file.text, str(path))
         before = (lines(file.whole), program_of(file.whole, str(path)).size.tokens)
@@ -130,12 +138,14 @@ def reduce_cu(
 
         def progress(event: ProgressEvent) -> None:
             if event.kind == "accepted":
-                if quick is test:
+                if on_cpu is None:
                     best.write(event.program)
                 shown(event.program.size.tokens, event.tries)
 
         with _journal(program, file, options, folder) as journal, _guessing(file, trial, fault, options, say) as on_cpu:
-            quick = replace(test, trial=on_cpu) if on_cpu is not None else test
+            quick = test if on_cpu is None else replace(test, trial=on_cpu)
+            if cluster is not None:
+                quick = cluster_test(test, cluster, path, options)
             guessed = ConfirmationPlan(cold=lambda each: threads.submit(best.confirm, each), interval=GUESSES)
             found = reduce_program(
                 program,
@@ -153,9 +163,11 @@ def reduce_cu(
                 rewrites=Rewrites(lifts=lambda: _first_candidates(program, fault)),
                 report=Listeners(progress),
             )
+        if isinstance(quick, ClusterTest):
+            say(f"runs on the cluster: {by_host(quick.runs)}")
         smallest = text_of(found.program)
         laid_out = tidy(smallest).strip() + "\n"
-        sure = [text_of(each) for each in (best.last, found.checks.verified) if each is not None and quick is not test]
+        sure = [text_of(each) for each in (best.last, found.checks.verified) if each is not None and on_cpu is not None]
         for candidate in dict.fromkeys((laid_out, smallest, *sure)):
             final = test.verdict(candidate)
             if final.faults:
@@ -179,7 +191,7 @@ def _guessing(
     file: CuFile, trial: NvccTrial, fault: CuFault, options: CuOptions, say: Say
 ) -> Iterator[CpuTrial | None]:
     """The trial on the CPU, for a fault that compute-sanitizer saw, if it sees the same of the original."""
-    if fault.sight is None or ON_CPU in options.skip:
+    if fault.sight is None or ON_CPU in options.skip or options.ray is not None:
         yield None
         return
     with agreeing(file.text, trial, fault) as (on_cpu, why):
@@ -197,7 +209,7 @@ def _journal(program: Program, file: CuFile, options: CuOptions, folder: Path) -
         folder / "journal",
         original=program,
         seed=options.seed,
-        width=max(2, options.jobs),
+        width=max(2, options.jobs or 1),
         settings={
             "flags": file.flags,
             "arch": options.arch,
@@ -233,7 +245,7 @@ def _begun(path: Path, options: CuOptions) -> Iterator[tuple[CuFile, NvccTrial, 
     """The file, its trial, its fault, the seconds that the fault took to show, and the threads to build in."""
     if not can_parse():
         raise UsageError(NO_PARSER)
-    with trial_of(path, options) as (file, trial), ThreadPoolExecutor(options.jobs) as threads:
+    with trial_of(path, options) as (file, trial), ThreadPoolExecutor(options.jobs or cores.usable()) as threads:
         started = time.monotonic()
         fault = first_fault(file.text, trial, options, path)
         yield file, trial, fault, time.monotonic() - started, threads

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from shrinkray_gpu.device.own_commands import answer_of, run_command
+from shrinkray_gpu.errors import UsageError
 
 __version__ = "0.1.0"
 
@@ -45,10 +46,23 @@ def versions(python: str, environment: Mapping[str, str], *, gpu: bool) -> Mappi
         found.update(json.loads(done.stdout))
     except (OSError, ValueError, subprocess.SubprocessError):
         pass
-    return {**found, **(_device() if gpu else {})}
+    return {**found, **(device_versions() if gpu else {})}
 
 
-def _device() -> dict[str, str]:
+def check_same(found: Mapping[str, str], wanted: Mapping[str, str]) -> None:
+    """Raises UsageError, to be read behind the name of a host, where it has other versions than these."""
+    told = [
+        f"{name} {found.get(name, 'not there')} for {wanted.get(name, 'nothing')}"
+        for name in sorted({*found, *wanted})
+        if found.get(name) != wanted.get(name)
+    ]
+    if told:
+        raise UsageError(
+            f"it has {', '.join(told)}, and a verdict may hang on that: install the same there, or choose the nodes"
+        )
+
+
+def device_versions() -> dict[str, str]:
     """Driver and first GPU, by NVML."""
     try:
         found: dict[str, str] = json.loads(answer_of(_ASK_NVML))

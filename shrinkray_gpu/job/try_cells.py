@@ -17,12 +17,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from shrinkray_gpu.cells.cell import Cell, CellEngine, Row, gpu_needs
-from shrinkray_gpu.cells.ray_cluster import RayCluster
-from shrinkray_gpu.cells.shipped_files import renamed
+from shrinkray_gpu.cells.ray_cluster import RayCluster, by_host, cluster_at
+from shrinkray_gpu.cells.shipped_files import outermost, renamed
 from shrinkray_gpu.cells.sick_gpu import checked
 from shrinkray_gpu.device import gpus
-from shrinkray_gpu.errors import UsageError
-from shrinkray_gpu.evidence.versions import versions
+from shrinkray_gpu.evidence.versions import check_same, versions
 from shrinkray_gpu.options import Options, Say
 from shrinkray_gpu.runner.gpu_groups import GpuGroups, doubtful
 from shrinkray_gpu.runner.interpreter import check_python
@@ -31,9 +30,6 @@ from shrinkray_gpu.runner.pool import Pool, Script
 from shrinkray_gpu.runner.request import Request, RunSettings
 from shrinkray_gpu.runner.run import Run
 from shrinkray_gpu.runner.terms import Terms
-
-MOST = 32
-"""Tries at a time on a cluster, if nobody says. A search has hardly more at hand."""
 
 
 @dataclass(frozen=True)
@@ -113,15 +109,7 @@ class TryLanes:
         setup = self._there(first.setup)
         check_python(setup.python)
         found = versions(setup.python, setup.environment, gpu=first.program.gpu)
-        if found != first.program.versions:
-            told = [
-                f"{name} {found.get(name, 'not there')} for {first.program.versions.get(name, 'nothing')}"
-                for name in sorted({*found, *first.program.versions})
-                if found.get(name) != first.program.versions.get(name)
-            ]
-            raise UsageError(
-                f"it has {', '.join(told)}, and a verdict may hang on that: install the same there, or choose the nodes"
-            )
+        check_same(found, first.program.versions)
         terms = first.terms
         self._pool = Pool(
             self._script(first.script), setup, mode=terms.mode, jobs=1, seconds=terms.seconds, extra=terms.extra
@@ -179,7 +167,7 @@ class ClusterHosts:
 
     def __str__(self) -> str:
         with self._lock:
-            return ", ".join(f"{count} on {host}" for host, count in sorted(self.runs.items())) or "none"
+            return by_host(self.runs)
 
     def run(self, pool: Pool, request: Request, settings: RunSettings, fresh: bool) -> Run:
         """Raises ShrinkError where a host cannot run it."""
@@ -197,22 +185,14 @@ class ClusterHosts:
 def cluster_of(options: Options, say: Say) -> Iterator[tuple[RayCluster | None, Options]]:
     """The Ray cluster that is asked for, and the options with so many tries at a time as it has room for. Raises
     UsageError where there is none."""
-    if options.ray is None:
-        yield None, options
-        return
-    cluster = RayCluster(options.ray, say=say)
-    try:
-        gpu = options.arch is None and gpus.present()
-        room = min(MOST, cluster.room({"GPU": 1} if gpu else {}))
-        yield cluster, replace(options, jobs=options.jobs or room)
-    finally:
-        cluster.close()
+    gpu = options.arch is None and options.ray is not None and gpus.present()
+    with cluster_at(options.ray, options.jobs, gpu=gpu, say=say) as (cluster, jobs):
+        yield cluster, replace(options, jobs=jobs)
 
 
 def hosts_of(cluster: CellEngine, home: Path, script: Script, setup: Setup, accelerator: str | None) -> ClusterHosts:
     """What runs this script's candidates on a cluster. `home`: the folder of all that the reduction writes."""
     gpu = setup.arch is None and gpus.present()
     found = versions(setup.python, setup.environment, gpu=gpu)
-    folders = sorted({script.path.parent, script.cwd}, key=lambda path: len(path.parts))
-    outer = tuple(each for each in folders if not any(other in each.parents for other in folders))
-    return ClusterHosts(cluster, TriedProgram(home, outer, found, gpu, accelerator or ""))
+    folders = outermost((script.path.parent, script.cwd))
+    return ClusterHosts(cluster, TriedProgram(home, folders, found, gpu, accelerator or ""))

@@ -37,12 +37,16 @@ int main() {
 needs_nvcc = pytest.mark.skipif(shutil.which("nvcc") is None, reason="needs nvcc")
 
 
+def lay_out_table(folder: Path) -> Path:
+    (folder / "row.cuh").write_text(HEADER)
+    (folder / "table.cu").write_text(PROGRAM)
+    (folder / "other.txt").write_text("")
+    return folder
+
+
 @pytest.fixture
 def table(tmp_path: Path) -> Path:
-    (tmp_path / "row.cuh").write_text(HEADER)
-    (tmp_path / "table.cu").write_text(PROGRAM)
-    (tmp_path / "other.txt").write_text("")
-    return tmp_path
+    return lay_out_table(tmp_path)
 
 
 @needs_nvcc

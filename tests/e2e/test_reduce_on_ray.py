@@ -13,9 +13,10 @@ import pytest
 
 from shrinkray_gpu.job.reduce import reduce
 from shrinkray_gpu.options import Options
-from tests.e2e.command import refused, shrink, shrinking, well
+from tests.e2e.command import only, refused, shrink, shrinking, well
 from tests.e2e.flaky import ORACLE, SHORT, lay_out
 from tests.e2e.programs import LOOKUP, NARROW_TILES
+from tests.e2e.test_cu_file import lay_out_table, needs_nvcc
 
 ray = pytest.importorskip("ray", reason="needs Ray: pip install ray")
 pytestmark = [pytest.mark.timeout(300), pytest.mark.slow, pytest.mark.ray]
@@ -79,6 +80,18 @@ def test_the_many_runs_of_a_flaky_fault(cluster: Any, tmp_path: Path, draws: Pat
     assert any(line.startswith("flaky: ") for line in said) and int(ran.split()[4]) > 50
 
 
+@needs_nvcc
+def test_a_cuda_program(cluster: Any, tmp_path: Path) -> None:
+    """Each verdict is a cell: nvcc alone, and for a warning the host's code and its launches, too."""
+    folder, wanted, texts = lay_out_table(tmp_path), "expression must have class type", []
+    for name, where in (("there.cu", ("--ray", cluster.address)), ("here.cu", ())):
+        words = ("table.cu", "--arch", "sm_90", "--oracle", wanted, "--jobs", "2", "-o", name, *where, "--restart")
+        said = well(shrink(*words, *only("cuda_unread"), cwd=folder))
+        assert bool(re.search(r"^runs on the cluster: \d+ on \S+$", said.err, re.MULTILINE)) == (name == "there.cu")
+        texts.append((folder / name).read_text().replace(name.removesuffix(".cu"), "NAME"))
+    assert texts[0] == texts[1] and ".scaled(" in texts[0] and "clear" not in texts[0]
+
+
 def test_a_node_that_is_lost_costs_time_only(cluster: Any, tmp_path: Path) -> None:
     lookup(tmp_path, 0.5)
     third = cluster.add_node(**SMALL)
@@ -139,7 +152,7 @@ def test_ctrl_c_ends_in_seconds_and_goes_on(cluster: Any, tmp_path: Path) -> Non
         ("failing.py", "--accelerator H100", "--accelerator chooses among the machines of --ray"),
         ("failing.py", "--ray auto --sandbox bwrap", "--sandbox is for this machine: leave out --ray"),
         ("failing.py", "--ray auto --check", "--check runs FILE on this machine: leave out --ray"),
-        ("a.cu", "--ray auto", "--ray is for programs in Python"),
+        ("a.cu", "--arch sm_90 --ray 127.0.0.1:1", "--ray 127.0.0.1:1: nobody answers there"),
         ("a.ttir", "--ray auto", "--ray is for programs"),
     ],
 )
