@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from shrinkray_gpu.cells.cell import SICK, Cell, OpenLanes, Row, row_of
-from shrinkray_gpu.cells.shipped_files import Files, unpacked
+from shrinkray_gpu.cells.shipped_files import Files, renamed, unpacked
 from shrinkray_gpu.errors import ShrinkError
 
 OPEN_PLACES = 2
@@ -34,7 +34,8 @@ shutil.rmtree(sys.argv[1], ignore_errors=True)
 
 
 def rows(cell: Cell[Any], *files: Files) -> Iterator[Row]:
-    """The row of a cell, and no end where the device is sick. `files`: of each of the cell's own."""
+    """The row of a cell, and no end where the device is sick. `files`: of each of the cell's own. What the row says of
+    them has their names on the machine that asks."""
     folder = _own_folder()
     if files:
         for path, held in zip(cell.files, files, strict=True):
@@ -45,7 +46,7 @@ def rows(cell: Cell[Any], *files: Files) -> Iterator[Row]:
         lanes = _LANES.of(cell, os.environ.get("CUDA_VISIBLE_DEVICES"))
     except ShrinkError as error:
         raise type(error)(f"{socket.gethostname()}: {error}") from error
-    row = row_of(cell, lanes)
+    row = renamed(row_of(cell, lanes), {str(here): str(there) for there, here in _PLACES.items()})
     yield row
     while SICK in row:
         time.sleep(60)

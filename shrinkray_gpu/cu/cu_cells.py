@@ -88,7 +88,7 @@ class CuTryCell(Cell["CuTryLanes"]):
 
     def run(self, lanes: CuTryLanes) -> Row:
         verdict = lanes.test.verdict(renamed(self.text, lanes.names))
-        row = _row(replace(verdict, why=renamed(verdict.why, {there: here for here, there in lanes.names.items()})))
+        row = _row(verdict)
         doubtful = not self.terms.hosted and not verdict.is_known
         return checked(row, GpuGroups(), lambda: row) if doubtful else row
 

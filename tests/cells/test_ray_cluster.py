@@ -77,7 +77,7 @@ def test_rows_are_those_of_this_machine(engine: RayCluster, told: list[str], tmp
     rows = [row for _, row in sorted(engine.run(cells), key=lambda each: each[0])]
     kept = ("says", "file", "folder")
     assert [[row.get(key) for key in kept] for row in rows] == [[row.get(key) for key in kept] for row in plain]
-    assert rows[1]["file"] == "shipped" and rows[1]["folder"] == "case"
+    assert rows[1]["file"] == "shipped" and rows[1]["folder"] == str(tmp_path / "case")
     assert told == [f"on 2 nodes of the Ray cluster {engine.address} ..."]
 
 

@@ -82,7 +82,7 @@ class ToyCell(Cell[ToyLanes]):
         row: Row = {"says": self.called, "before": len(lanes.cells) - 1, "node": os.environ.get("TOY_NODE", "")}
         if self.folder is not None:
             row["file"] = (self.folder / "sub" / "told.txt").read_text()
-            row["folder"] = self.folder.name
+            row["folder"] = str(self.folder)
         if self.needs.get("GPU") and os.environ.get("SICK_GPU"):
             row[SICK] = os.environ["SICK_GPU"]
         return row
