@@ -18,6 +18,7 @@ from shrinkray_gpu.cu.launch_alone import kernels_alone, launches_alone
 from shrinkray_gpu.cu.nvcc_trial import LIMIT, STAGES, CuOutcome, NvccTrial, trial_of
 from shrinkray_gpu.cu.on_cpu.cpu_trial import CpuTrial, agreeing
 from shrinkray_gpu.cu.options import CuOptions
+from shrinkray_gpu.cu.undeclared import declared, undeclared
 from shrinkray_gpu.errors import NotReproduced, UsageError
 from shrinkray_gpu.evidence.versions import __version__
 from shrinkray_gpu.oracle.verdict import Verdict, lacks
@@ -89,6 +90,8 @@ class NvccTest:
     threads: ThreadPoolExecutor
     keep: frozenset[str] = frozenset()
     """Names that stay defined."""
+    names: set[str] = field(default_factory=set)
+    """All that the original declares, and what showed its fault."""
     hosts: dict[str, Verdict] = field(default_factory=dict)
     """Whether a program launches its kernels, by all of its text that the host's compiler reads."""
 
@@ -105,12 +108,17 @@ class NvccTest:
         return {}
 
     def verdict(self, text: str) -> Verdict:
+        tree = parse(text)
         if objection := self.fault.objection(text):
             return lacks(objection)
-        if gone := self.keep - defined_in(parse(text)):
+        if name := undeclared(tree, self.names):
+            return lacks(f"{name} is not declared any more")
+        if gone := self.keep - defined_in(tree):
             return lacks(f"{next(iter(gone))} is kept, and not defined any more")
         outcome = self.trial.build(text, self.fault.stage, self.seconds, self.fault.look)
         found = self.fault.verdict(text, outcome)
+        if found.faults:
+            self.names |= declared(tree)
         if not (found.faults and self.fault.runs):
             return found
         host = host_side(text)
@@ -165,7 +173,8 @@ def reduce_cu(
         program = program_of(file.text, str(path))
         before = (lines(file.whole), program_of(file.whole, str(path)).size.tokens)
         say(f"{before[0]} lines; {fault}")
-        test = NvccTest(trial, fault, options.seconds or max(SHORTEST, 10 * took), threads, options.keep)
+        limit = options.seconds or max(SHORTEST, 10 * took)
+        test = NvccTest(trial, fault, limit, threads, options.keep, {*declared(parse(file.text))})
         head = head_of(file.flags, output.name, fault)
         folder.mkdir(exist_ok=True)
 

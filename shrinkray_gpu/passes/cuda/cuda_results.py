@@ -22,7 +22,7 @@ def find(program: Program) -> Iterator[Edit]:
         for node in source.tree.nodes("function_definition"):
             kind, declarator, body = node.child("type"), function_of(node), node.child("body")
             name = declarator_name(declarator)
-            if kind is None or declarator is None or name is None or body is None:
+            if kind is None or declarator is None or name is None or body is None or source.of(name) == "main":
                 continue
             if re.search(r"\bvoid\b", source.text[node.first : declarator.first]):
                 continue
