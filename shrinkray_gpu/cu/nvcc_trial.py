@@ -72,6 +72,8 @@ class CuOutcome:
     """Its last line."""
     copied: bool = False
     """Whether it sees nothing where the host copies zeros to the device; asked on the CPU alone."""
+    sorts: frozenset[str] | None = None
+    """Of the accesses that are wrong, the first and those behind it; asked on the CPU alone. None: not known."""
     lacking: str = ""
     """Why it is another fault, whatever else it shows."""
     room: Room | None = None

@@ -11,9 +11,12 @@ from pathlib import Path
 import pytest
 
 from shrinkray_gpu.cu.cu_fault import CuFault, ending, first_look
+from shrinkray_gpu.cu.cu_program import program_of, text_of
 from shrinkray_gpu.cu.device_sight import DeviceSight
 from shrinkray_gpu.cu.nvcc_trial import CuOutcome, NvccTrial
 from shrinkray_gpu.cu.on_cpu.cpu_trial import CpuTrial
+from shrinkray_gpu.passes.cuda import cuda_objects
+from shrinkray_gpu.reduction.rendering.render import render
 from shrinkray_gpu.runner.run import Run
 
 pytestmark = pytest.mark.skipif(not (shutil.which("nvcc") and shutil.which("g++")), reason="nvcc and g++ are needed")
@@ -65,6 +68,37 @@ def test_memory_that_a_destructor_frees_is_no_memory_beside_an_allocation(cpu: C
     assert place_of(run(cpu, READ + owner + body % ("get<<<1, 1>>>(in, out, 100); report();", 3))) == "near"
     alive = run(cpu, READ + owner + body.replace("{ Owner o;", "Owner o; {") % ("", 3))
     assert alive.run is not None and ending(alive.run) == "ends well"
+
+
+def test_a_class_whose_destructor_is_the_cause_stays(cpu: CpuTrial) -> None:
+    owner = "struct Owner { int* p; Owner() { cudaMalloc(&p, 400); } ~Owner() { cudaFree(p); } };\n"
+    body = "int main() { int *out, *in; cudaMalloc(&out, 4); { Owner o; in = o.p; }"
+    body += "get<<<1, 1>>>(in, out, 3); report(); }"
+    program = program_of(HEAD + READ + owner + body, "x.cu")
+    (opened,) = cuda_objects.find(program)
+    text = text_of(render(program, [opened]))
+    assert "Owner" not in text
+    outcome = cpu.build(text, "program", 60.0, first_look)
+    assert outcome.run is not None and ending(outcome.run) == "ends well"
+
+
+def test_a_second_access_that_is_wrong_is_seen_behind_the_first(cpu: CpuTrial) -> None:
+    source = READ + "int main() { int *in, *out; cudaMalloc(&in, 4); cudaMalloc(&out, OUT); %s report(); }"
+    source = source % "get<<<1, 1>>>(in, out, 1);"
+    first = run(cpu, source.replace("OUT", "4"))
+    assert first.sorts == {"global read of 4 bytes near"}
+    second = source.replace("OUT", "2")
+    cpu.sorts = first.sorts
+    try:
+        assert "write of 4 bytes" in run(cpu, second).lacking and not run(cpu, source.replace("OUT", "4")).lacking
+    finally:
+        cpu.sorts = None
+
+
+def test_an_index_that_nobody_wrote_is_another_access(cpu: CpuTrial) -> None:
+    table = TABLE.replace("&at, 4)", "&at, 8)").replace("out, at", "out, at + 1")
+    assert run(cpu, TABLE).sorts == {"global read of 4 bytes near"}
+    assert "global read of 4 bytes far" in (run(cpu, table.replace("in[*at]", "in[*at - 1]")).sorts or ())
 
 
 def test_the_host_reads_no_memory_of_the_device(cpu: CpuTrial) -> None:

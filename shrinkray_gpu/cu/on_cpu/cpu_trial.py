@@ -6,7 +6,7 @@ import copy
 import re
 import shutil
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -46,6 +46,8 @@ class CpuTrial:
         self.trial, self.compiler, self.folder, self.limit = trial, compiler, folder, SECONDS
         self.copied: bool | None = None
         """Whether the original's fault hangs on what the host copies to the device; None: not asked yet."""
+        self.sorts: frozenset[str] | None = None
+        """Of the original's accesses that are wrong; None: not asked yet, or not known."""
         self.flags = [flag for flag in trial.flags if flag.startswith(("-std=", "-I", "-D"))]
         if not any(flag.startswith("-std=") for flag in self.flags):
             self.flags.append("-std=c++17")
@@ -107,10 +109,22 @@ class CpuTrial:
             outcome = replace(outcome, copied=hidden({"SHRINK_ZERO_COPIES": "1"}))
             if self.copied and not outcome.copied:
                 return replace(outcome, lacking="it no longer hangs on what the host copies")
+        outcome = replace(outcome, sorts=self._sorts(made, record))
+        if self.sorts is not None and (more := (outcome.sorts or {"?"}) - self.sorts):
+            return replace(outcome, lacking=f"another access is wrong: {next(iter(more))}")
         # One run is like another here: as much memory as before says nothing.
         larger = (each for each in rooms(sight) if each.factor > 1)
         room = next((each for each in larger if hidden({f"SHRINK_ROOM_{each.kind.upper()}": str(each.factor)})), None)
         return replace(outcome, room=room)
+
+    @staticmethod
+    def _sorts(
+        made: Callable[[Mapping[str, str]], tuple[Run, DeviceSight | None]], record: Path
+    ) -> frozenset[str] | None:
+        run, _ = made({"SHRINK_SURVEY": "1"})
+        if run.timed_out or run.exit == UNABLE or not record.exists():
+            return None
+        return frozenset(record.read_text(encoding="utf-8", errors="replace")[:LONGEST].splitlines())
 
     def _run(self, command: Sequence[str], place: Path) -> Run:
         environment = {**self.trial.environment, "TMPDIR": str(place)}
@@ -143,6 +157,6 @@ def agreeing(text: str, trial: NvccTrial, fault: CuFault) -> Iterator[tuple[CpuT
             outcome = made.build(text, "program", SECONDS, fault.look)
             verdict = fault.verdict(text, outcome)
             why = "" if verdict.faults else verdict.why
-            made.copied = outcome.copied
+            made.copied, made.sorts = outcome.copied, outcome.sorts
             made = made.limited(LEAST + SLOWER * (outcome.run.seconds if outcome.run is not None else 0.0))
         yield (None, why) if why else (made, "")

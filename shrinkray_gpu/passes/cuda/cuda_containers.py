@@ -1,19 +1,22 @@
 """CUDA: a `std::vector` gives way to an array: of a list, of what is pushed into it, or made by `new`.
 
 Where a function uses its elements, its data and its size, and never the whole. Its header goes with the last of them.
+Of one that is filled and never read only the size stays.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
+from shrinkray_gpu.passes.cuda.cuda_unread import written_by
 from shrinkray_gpu.reduction.edit import Edit
 from shrinkray_gpu.reduction.native.native_change import Drop, NativeChange, Part, Put
 from shrinkray_gpu.reduction.native.native_tree import Node
 from shrinkray_gpu.reduction.program import Program
-from shrinkray_gpu.source.cuda import Source, declarator_name, depth, enclosing, sources, statement_of
+from shrinkray_gpu.source.cuda import Source, declarator_name, depth, enclosing, is_inside, sources, statement_of
 
 _KINDS = ("vector", "std::vector")
+_PUSHES = ("push_back", "emplace_back")
 
 
 def find(program: Program) -> Iterator[Edit]:
@@ -55,6 +58,7 @@ def _of(source: Source, function: Node, node: Node, element: str, declarator: No
         parts, size = _listed(element, own, value.members), str(len(value.members))
         changes.append(Put(node, parts))
     elif value.kind in ("argument_list", "parameter_list") and len(value.members) == 1:
+        yield from _size_alone(source, node, own, uses, value.members[0])
         size = source.of(value.members[0])
         changes.append(Put(node, (f"{element}* {own} = new {element}[", value.members[0], "]();")))
     else:
@@ -67,6 +71,22 @@ def _of(source: Source, function: Node, node: Node, element: str, declarator: No
     yield source.edit(f"array for vector {own}", *changes, level=depth(node), weight=4 + 4 * len(rest))
 
 
+def _size_alone(source: Source, node: Node, own: str, uses: Sequence[Node], size: Node) -> Iterator[Edit]:
+    """Its size for it, where nothing reads what is in it."""
+    gone = {statement for use in uses if (statement := written_by(source, use)) is not None}
+    changes: list[NativeChange] = [Drop(node), *map(Drop, gone)]
+    for use in uses:
+        member, call = use.parent.child("field") if use.parent is not None else None, enclosing(use, "call_expression")
+        if member is not None and source.of(member) in _PUSHES:
+            return
+        if any(is_inside(use, each) for each in gone):
+            continue
+        if member is None or call is None or source.of(member) != "size" or call.child("function") is not use.parent:
+            return
+        changes.append(Put(call, (size,)))
+    yield source.edit(f"size for vector {own}", *changes, level=depth(node), weight=8 + source.weight(gone))
+
+
 def _listed(element: str, own: str, members: list[Node]) -> tuple[Part, ...]:
     between: list[Part] = [part for each in members for part in (each, ", ")]
     return (f"{element} {own}[] = {{", *between[:-1], "};")
@@ -76,7 +96,7 @@ def _push(source: Source, use: Node) -> Node | None:
     """`v.push_back(x);`"""
     up, statement = use.parent, statement_of(use)
     member = up.child("field") if up is not None and up.kind == "field_expression" else None
-    if member is None or source.of(member) not in ("push_back", "emplace_back") or statement is None:
+    if member is None or source.of(member) not in _PUSHES or statement is None:
         return None
     call = statement.members[0] if statement.kind == "expression_statement" and statement.members else None
     given = call.child("arguments") if call is not None else None

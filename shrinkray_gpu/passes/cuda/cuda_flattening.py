@@ -16,7 +16,9 @@ from shrinkray_gpu.passes.cuda import (
     cuda_constants,
     cuda_inlining,
     cuda_objects,
+    cuda_owners,
     cuda_reports,
+    cuda_results,
     cuda_unreachable,
     cuda_unread,
 )
@@ -67,9 +69,12 @@ _STEPS: tuple[Callable[[Program], Iterable[Edit]], ...] = (
     cuda_reports.find_behind,
     _named(cuda_branches.find, "open "),
     _named(cuda_constants.find, "inline macro", "inline alias"),
+    cuda_owners.find,
+    cuda_results.find_named,
     _first(cuda_objects.find),
     cuda_inlining.find,
     cuda_constants.find_steady,
     _named(cuda_unread.find, "remove unread variables:", "remove unread parameters:"),
     _named(cuda_unreachable.find, "remove all"),
+    cuda_unreachable.find_needless,
 )

@@ -98,7 +98,7 @@ class _UnreadNodes:
                 for use in other.names.get(name, ())
                 if _may_read(source, node, use)
             ]
-            written = {(other, use): _write(other, use) for other, use in places}
+            written = {(other, use): written_by(other, use) for other, use in places}
             inside = {use for _, use in places if use is own or part in use.above()}
             if all(use in inside or self._is_gone(use) or written[other, use] for other, use in places):
                 self.gone[part] = source
@@ -166,7 +166,7 @@ def _may_read(source: Source, declaration: Node, use: Node) -> bool:
     return use.kind in ("field_identifier", "preproc_arg") or any(up is declaration.parent for up in use.above())
 
 
-def _write(source: Source, use: Node) -> Node | None:
+def written_by(source: Source, use: Node) -> Node | None:
     """The statement, if it does no more than give a value to the variable or member that is named there: an assignment,
     a `push_back`, an allocation, a copy or a clearing of memory of the device. Or the loop that does no more."""
     statement = enclosing(use, "expression_statement")

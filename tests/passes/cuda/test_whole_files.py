@@ -6,11 +6,16 @@ import pytest
 
 from shrinkray_gpu.cu.cu_program import program_of, text_of
 from shrinkray_gpu.passes.cuda import (
+    cuda_containers,
     cuda_flattening,
     cuda_inlining,
     cuda_inputs,
+    cuda_objects,
+    cuda_owners,
     cuda_parameters,
     cuda_reports,
+    cuda_sizes,
+    cuda_unreachable,
     cuda_unread,
 )
 from shrinkray_gpu.reduction.program import Program
@@ -67,6 +72,59 @@ def test_classes_functions_macros_and_what_is_behind_the_report_go_in_one_step()
     assert "cudaMemcpy(at_data, shape_sizes.data()," in made and "<<<1, 4>>>(in_data, at_data, out_data," in made
     sizes = [render(program, [edit]).size.tokens for edit in (whole, *shorter)]
     assert sizes[0] < min(sizes[1:]) and max(sizes) < program.size.tokens
+
+
+OWNERS = """
+#include <memory>
+struct Free { void operator()(void* p) const { cudaFree(p); } };
+template <typename T>
+using Owner = std::unique_ptr<T[], Free>;
+template <typename T>
+Owner<T> allocate(size_t n) { void* p; cudaMalloc(&p, n * sizeof(T)); return Owner<T>(static_cast<T*>(p)); }
+int main() {
+  std::unique_ptr<float, Free> one(make());
+  auto more = allocate<float>(3);
+  kernel<<<1, 1>>>(one.get(), more.get(), own->get());
+}
+"""
+
+
+def test_owners_become_pointers() -> None:
+    program = program_of(OWNERS, "x.cu")
+    (edit,) = cuda_owners.find(program)
+    made = flat(text_of(render(program, [edit])))
+    assert "using Owner = T*;" in made and "float* one(make());" in made and "(one, more, own->get());" in made
+    assert not [*cuda_owners.find(program_of(OWNERS.replace("kernel", "one.reset(); kernel"), "x.cu"))]
+    (whole, *_) = cuda_flattening.find(program)
+    assert "Free" not in text_of(render(program, [whole]))
+
+
+def test_what_a_method_returns_within_a_statement_gets_a_name_first() -> None:
+    source = """
+    struct Solver {
+      int steps;
+      explicit Solver(int n) : steps(n) {}
+      double solve() { double sum = 0; for (int i = 0; i < steps; ++i) sum += i; return sum; }
+    };
+    int main() { Solver solver(3); printf("%g", solver.solve() + 1); }
+    """
+    program = program_of(source, "x.cu")
+    assert not [*cuda_objects.find(program)]
+    (whole, *_) = cuda_flattening.find(program)
+    made = flat(text_of(render(program, [whole])))
+    summed = "double solve_value = 0; for (int i = 0; i < 3; ++i) solve_value += i;"
+    assert made == f'int main() {{ {summed} printf("%g", solve_value + 1); }}'
+
+
+def test_the_includes_that_nothing_needs_go_at_once() -> None:
+    needed = ("cstdio", "cstring", "vector", "cub/cub.cuh", "own/thing.h", "algorithm")
+    source = "".join(f"#include <{each}>\n" for each in ("cuda_runtime.h", "random", "string", "cstdlib", *needed))
+    source += "int main() { std::vector<int> v; std::memcpy(&v, &v, std::max_element(v)); printf(0); }\n"
+    program = program_of(source, "x.cu")
+    (edit,) = cuda_unreachable.find_needless(program)
+    left = text_of(render(program, [edit]))
+    assert [line.split("<")[1][:-1] for line in left.splitlines() if "#" in line] == [*needed]
+    assert not [*cuda_unreachable.find_needless(program_of(left, "x.cu"))]
 
 
 def test_a_script_keeps_what_it_may_call() -> None:
@@ -143,6 +201,31 @@ def test_memory_that_nothing_reads_goes_with_what_fills_it() -> None:
 def unread(source: str) -> str:
     program = program_of(source, "x.cu")
     return flat(text_of(render(program, [next(iter(cuda_unread.find(program)))])))
+
+
+def test_a_part_stands_for_a_size_wherever_that_is_written_and_no_number_does() -> None:
+    size = "std::max<size_t>(rows.size() * (wide + 31), 1) * sizeof(float)"
+    source = f"int main() {{ cudaMalloc(&p, {size}); cudaMemset(p, 0, {size}); cudaMalloc(&q, 4 * sizeof(int)); }}\n"
+    program = program_of(source, "x.cu")
+    made = [flat(text_of(render(program, [each]))) for each in cuda_sizes.find(program)]
+    rest = "cudaMalloc(&q, 4 * sizeof(int)); }"
+    parts = ("rows.size()", "wide")
+    assert made == [f"int main() {{ cudaMalloc(&p, {each}); cudaMemset(p, 0, {each}); {rest}" for each in parts]
+
+
+def test_of_a_vector_that_nothing_reads_the_size_stays() -> None:
+    source = """
+    int main() {
+      std::vector<int> order(n + 1);
+      for (size_t i = 0; i < order.size(); ++i) order[i] = order.size() - i;
+      run(order.size());
+    }
+    """
+    program = program_of(source, "x.cu")
+    size, *_ = cuda_containers.find(program)
+    assert flat(text_of(render(program, [size]))) == "int main() { run(n + 1); }"
+    read = program_of(source.replace("run(order.size())", "run(order[0])"), "x.cu")
+    assert not [each for each in cuda_containers.find(read) if each.what.startswith("size")]
 
 
 def test_a_short_function_goes_wherever_it_is_called() -> None:
