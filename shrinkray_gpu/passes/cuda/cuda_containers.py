@@ -16,7 +16,6 @@ from shrinkray_gpu.reduction.program import Program
 from shrinkray_gpu.source.cuda import Source, declarator_name, depth, enclosing, is_inside, sources, statement_of
 
 _KINDS = ("vector", "std::vector")
-_PUSHES = ("push_back", "emplace_back")
 
 
 def find(program: Program) -> Iterator[Edit]:
@@ -72,19 +71,19 @@ def _of(source: Source, function: Node, node: Node, element: str, declarator: No
 
 
 def _size_alone(source: Source, node: Node, own: str, uses: Sequence[Node], size: Node) -> Iterator[Edit]:
-    """Its size for it, where nothing reads what is in it."""
-    gone = {statement for use in uses if (statement := written_by(source, use)) is not None}
-    changes: list[NativeChange] = [Drop(node), *map(Drop, gone)]
-    for use in uses:
+    """Its size for it, where its elements are written at most."""
+    written = (use for use in uses if use.parent is not None and use.parent.kind == "subscript_expression")
+    gone = {statement for use in written if (statement := written_by(source, use)) is not None}
+    changes: list[NativeChange] = []
+    for use in (each for each in uses if not any(is_inside(each, statement) for statement in gone)):
         member, call = use.parent.child("field") if use.parent is not None else None, enclosing(use, "call_expression")
-        if member is not None and source.of(member) in _PUSHES:
-            return
-        if any(is_inside(use, each) for each in gone):
-            continue
         if member is None or call is None or source.of(member) != "size" or call.child("function") is not use.parent:
             return
         changes.append(Put(call, (size,)))
-    yield source.edit(f"size for vector {own}", *changes, level=depth(node), weight=8 + source.weight(gone))
+    if changes:
+        weight = 8 + source.weight(gone)
+        what = f"size for vector {own}"
+        yield source.edit(what, Drop(node), *map(Drop, gone), *changes, level=depth(node), weight=weight)
 
 
 def _listed(element: str, own: str, members: list[Node]) -> tuple[Part, ...]:
@@ -96,7 +95,7 @@ def _push(source: Source, use: Node) -> Node | None:
     """`v.push_back(x);`"""
     up, statement = use.parent, statement_of(use)
     member = up.child("field") if up is not None and up.kind == "field_expression" else None
-    if member is None or source.of(member) not in _PUSHES or statement is None:
+    if member is None or source.of(member) not in ("push_back", "emplace_back") or statement is None:
         return None
     call = statement.members[0] if statement.kind == "expression_statement" and statement.members else None
     given = call.child("arguments") if call is not None else None
