@@ -95,6 +95,15 @@ def test_a_second_access_that_is_wrong_is_seen_behind_the_first(cpu: CpuTrial) -
         cpu.sorts = None
 
 
+def test_to_free_nothing_waits_for_nothing(cpu: CpuTrial) -> None:
+    """By it an error was told that a program with no wait of its own hears of by chance."""
+    source = READ + "int main() { int *in, *out; cudaMalloc(&in, 4); cudaMalloc(&out, 4); get<<<1, 1>>>(in, out, 1);"
+    asked = run(cpu, source + "cudaFree(nullptr); return cudaPeekAtLastError() != cudaSuccess; }")
+    assert asked.run is not None and ending(asked.run) == "ends well"
+    asked = run(cpu, source + "cudaFree(out); return cudaPeekAtLastError() != cudaSuccess; }")
+    assert asked.run is not None and ending(asked.run) == "ends with 1"
+
+
 def test_an_index_that_nobody_wrote_is_another_access(cpu: CpuTrial) -> None:
     table = TABLE.replace("&at, 4)", "&at, 8)").replace("out, at", "out, at + 1")
     assert run(cpu, TABLE).sorts == {"global read of 4 bytes near"}

@@ -23,7 +23,7 @@ from shrinkray_gpu.runner.scratch_folder import scratch_folder
 HERE = Path(__file__).parent
 FLAGS = (
     "-D_GLIBCXX_ASSERTIONS -O1 -fno-tree-sra -fno-strict-aliasing "
-    "-Wuninitialized -Wmaybe-uninitialized -fsanitize=kernel-address "
+    "-Wuninitialized -Wmaybe-uninitialized -Werror=return-type -fsanitize=kernel-address "
     "--param asan-instrumentation-with-call-threshold=0 --param asan-stack=0 --param asan-globals=0"
 ).split()
 """A dead load is none, as in what ptxas makes; a vector is loaded as one; each access calls `__asan_*`.

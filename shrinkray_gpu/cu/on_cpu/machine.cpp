@@ -42,6 +42,8 @@ bool on_device = false;
 char* arena = nullptr;
 size_t used = GAP, allocated = 0;  // before the first allocation is room too: below may lie a thread's stack
 std::map<uintptr_t, size_t> live, freed;
+uintptr_t latest = 0;  // the allocation that the last access was in
+size_t latest_size = 0;
 cudaStream_t busy = nullptr;
 size_t shared_size = 0;
 std::vector<Fiber*> fibers;
@@ -165,7 +167,7 @@ Judgement judge(uintptr_t at, size_t size, bool misaligned) {
     if (next != live.begin()) {
       const auto [first, length] = *std::prev(next);
       in = at - first;
-      if (in + size <= length && !misaligned) return {};
+      if (in + size <= length && !misaligned) return latest = first, latest_size = length, Judgement{};
       away = in < length ? 0 : std::min(away, in - length);
       if (!misaligned && in < length) place = "inside";
     }
@@ -177,8 +179,9 @@ Judgement judge(uintptr_t at, size_t size, bool misaligned) {
 // `how`: read, write or atomic. What this calls may be the program's own instance of a template, which asks as well.
 void check(uintptr_t at, size_t size, bool aligned, const char* how) {
   if (!on_device) return;
-  on_device = false;
   const bool misaligned = aligned && at % size;
+  if (!misaligned && at - latest + size <= latest_size && at >= latest) return;
+  on_device = false;
   const auto [space, place] = judge(at, size, misaligned);
   const Access access{space, how, size, place};
   if (space && survey && std::find(sorts.begin(), sorts.end(), access) == sorts.end()) sorts.push_back(access);
