@@ -220,7 +220,7 @@ def test_a_launch_ends_with_its_first_wrong_access_but_a_first_thread_is_waited_
       if (threadIdx.x == 2) for (;;) p[0]++;
     }
     int main() { int* p; cudaMalloc(&p, 16); f<<<1, 3>>>(p, 4); report(); }"""
-    assert place_of(run(cpu, endless)) == "near"
+    assert place_of(run(cpu.limited(5.0), endless)) == "near"
     odd = """__global__ void f(char* p) { *(int*)(p + (threadIdx.x || blockIdx.x)) = 1; }
     int main() { char* p; cudaMalloc(&p, 16); f<<<BLOCKS, 2>>>(p); report(); }"""
     for blocks, leading in ((1, False), (2, True)):
