@@ -139,10 +139,13 @@ class ClusterTest(NvccTest):
 
     def judge(self, programs: Sequence[Program]) -> list[Verdict]:
         """Raises ShrinkError where a host cannot build them."""
-        cells = [CuTryCell(text_of(each), self.terms) for each in programs]
-        rows = dict(self.engine.run(cells))
-        self.runs.update(row.get("host", "") for row in rows.values())
-        return [Verdict(Answer(rows[at]["answer"]), rows[at]["why"]) for at in range(len(cells))]
+        texts = [text_of(each) for each in programs]
+        verdicts = {at: refused for at, text in enumerate(texts) if (refused := self.refusal(text))}
+        asked = [at for at in range(len(texts)) if at not in verdicts]
+        for at, row in self.engine.run([CuTryCell(texts[at], self.terms) for at in asked]):
+            verdicts[asked[at]] = Verdict(Answer(row["answer"]), row["why"])
+            self.runs[row.get("host", "")] += 1
+        return self._learnt(programs, [verdicts[at] for at in range(len(texts))])
 
 
 def cluster_test(test: NvccTest, engine: CellEngine, path: Path, options: CuOptions) -> ClusterTest:
@@ -165,7 +168,7 @@ def cluster_test(test: NvccTest, engine: CellEngine, path: Path, options: CuOpti
         versions=_versions(options.nvcc, trial.hosted),
         accelerator=options.accelerator,
     )
-    return ClusterTest(trial, test.fault, test.seconds, test.threads, test.keep, engine=engine, terms=terms)
+    return ClusterTest(trial, test.fault, test.seconds, test.threads, test.keep, test.names, engine=engine, terms=terms)
 
 
 def _versions(nvcc: Path, hosted: bool) -> tuple[tuple[str, str], ...]:

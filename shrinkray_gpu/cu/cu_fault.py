@@ -141,7 +141,7 @@ class CuFault:
         if sighted and self.sight is not None:
             if outcome.blind:
                 return unclear(outcome.blind)
-            if drift := self.sight.drift(outcome.sight):
+            if drift := self.sight.drift(outcome.sight) or outcome.lacking:
                 return lacks(drift)
             if self.room is not None and outcome.room != self.room:
                 return lacks(f"with {self.room} compute-sanitizer still sees an access that is wrong")

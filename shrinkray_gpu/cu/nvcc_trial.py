@@ -70,6 +70,12 @@ class CuOutcome:
     """Why it was not asked, or said nothing at all."""
     summary: str = ""
     """Its last line."""
+    copied: bool = False
+    """Whether it sees nothing where the host copies zeros to the device; asked on the CPU alone."""
+    sorts: frozenset[str] | None = None
+    """Of the accesses that are wrong, the first and those behind it; asked on the CPU alone. None: not known."""
+    lacking: str = ""
+    """Why it is another fault, whatever else it shows."""
     room: Room | None = None
     """The first of the controls that were asked for after which it sees nothing of a kernel."""
 

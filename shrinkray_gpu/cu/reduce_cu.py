@@ -21,6 +21,7 @@ from shrinkray_gpu.cu.nvcc_test import NvccTest
 from shrinkray_gpu.cu.nvcc_trial import LIMIT, STAGES, CuOutcome, NvccTrial, trial_of
 from shrinkray_gpu.cu.on_cpu.cpu_trial import CpuTrial, agreeing
 from shrinkray_gpu.cu.options import CuOptions
+from shrinkray_gpu.cu.undeclared import declared
 from shrinkray_gpu.device import gpus
 from shrinkray_gpu.errors import NotReproduced, UsageError
 from shrinkray_gpu.evidence.versions import __version__
@@ -40,6 +41,8 @@ from shrinkray_gpu.runner import cores
 Say = Callable[[str], None]
 ON_CPU = "on_cpu"
 """The name of that in `CuOptions.skip`."""
+WITHOUT_DATA = tuple(each for each in CUDA_PASSES if each.name not in ("cuda_inputs", "cuda_sizes"))
+"""Where only a GPU runs the kernels, nobody sees whether what these passes take away made the index that is wrong."""
 GUESSES = 60
 """Candidates that the CPU judges between two that the GPU is asked about."""
 SHORTEST = 20.0
@@ -130,7 +133,8 @@ def reduce_cu(
         program = program_of(file.text, str(path))
         before = (lines(file.whole), program_of(file.whole, str(path)).size.tokens)
         say(f"{before[0]} lines; {fault}")
-        test = NvccTest(trial, fault, options.seconds or max(SHORTEST, 10 * took), threads, options.keep)
+        limit = options.seconds or max(SHORTEST, 10 * took)
+        test = NvccTest(trial, fault, limit, threads, options.keep, {*declared(parse(file.text))})
         head = head_of(file.flags, output.name, fault)
         folder.mkdir(exist_ok=True)
 
@@ -149,7 +153,7 @@ def reduce_cu(
             guessed = ConfirmationPlan(cold=lambda each: threads.submit(best.confirm, each), interval=GUESSES)
             found = reduce_program(
                 program,
-                passes=CUDA_PASSES,
+                passes=CUDA_PASSES if fault.wanted or on_cpu is not None else WITHOUT_DATA,
                 test=quick,
                 journal=journal,
                 checks=CheckPlan(guessed if on_cpu is not None else ConfirmationPlan()),

@@ -5,13 +5,14 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from functools import cached_property
 
 from shrinkray_gpu.reduction.edit import Edit, Within
 from shrinkray_gpu.reduction.native.code import amount
 from shrinkray_gpu.reduction.native.literal import Literal
 from shrinkray_gpu.reduction.native.native_change import Drop, NativeChange, Put
-from shrinkray_gpu.reduction.native.native_tree import Node, can_parse
+from shrinkray_gpu.reduction.native.native_tree import Node, Tree, can_parse
 from shrinkray_gpu.reduction.native.native_writer import BLOCKS
 from shrinkray_gpu.reduction.program import Program
 
@@ -75,6 +76,21 @@ def sources(program: Program) -> list[Source]:
         readable = program.literals if can_parse() else ()
         found = program.notes["cuda sources"] = [Source(literal) for literal in readable]
     return list(found)
+
+
+def is_a_file(program: Program) -> bool:
+    """Whether it is one .cu and no script: then no Python says a name of it but `main`."""
+    return len(program.literals) == 1 and can_parse() and outside_words(program).keys() <= {"main"}
+
+
+def rewrite(literal: Literal, what: str, text: str, weight: int = 1) -> Edit:
+    """Another text for all of a literal."""
+    whole = replace(literal, grammar=_as_one)
+    return Edit(what, (Within(whole, Put(whole.tree.root, (text,))),), weight=max(1, weight))
+
+
+def _as_one(text: str) -> Tree:
+    return Tree(text, Node("source", 0, len(text)), 0)
 
 
 def words(text: str) -> list[str]:
@@ -183,6 +199,12 @@ def function_of(node: Node) -> Node | None:
     return next((each for each in unwrap_definition(node).walk() if each.kind == "function_declarator"), None)
 
 
+def is_overloaded(source: Source, name: str) -> bool:
+    """Whether several functions have this name, as constructors have: a list of arguments may be any one's."""
+    found = (declarator_name(function_of(each)) for each in source.tree.nodes("function_definition"))
+    return sum(each is not None and source.of(each) == name for each in found) > 1
+
+
 def arguments_of(use: Node) -> Node | None:
     """The list of arguments or parameters that belongs to this mention of a function."""
     node = outermost(use, "template_function", "qualified_identifier")
@@ -192,6 +214,12 @@ def arguments_of(use: Node) -> Node | None:
     if up.kind == "call_expression" and up.child("function") is node:
         return up.child("arguments")
     return up.child("parameters") if up.kind == "function_declarator" else None
+
+
+def is_operand(node: Node) -> bool:
+    """Whether an expression in the place of this one may need parentheses."""
+    kinds = ("argument_list", "init_declarator", "return_statement", "parenthesized_expression", "initializer_list")
+    return node.parent is not None and node.parent.kind not in kinds
 
 
 def is_inside(node: Node, outer: Node) -> bool:

@@ -119,9 +119,12 @@ def _likeness(source: Source, constructor: Node, given: Sequence[Node]) -> int:
 
 
 def _type_of(source: Source, name: Node) -> Node | None:
-    """The type that a variable or field of this name is declared with, in this function if it is."""
+    """The type that a variable or field of this name is declared with, in this function if it is. What stands behind a
+    point is a field."""
     function = enclosing(name, "function_definition")
     places = source.names.get(source.of(name), [])
+    if name.kind == "field_identifier":
+        places = [use for use in places if use.kind == name.kind]
     for use in sorted(places, key=lambda use: function is None or not is_inside(use, function)):
         up = enclosing(use, "declaration", "field_declaration", "parameter_declaration")
         if up is not None and up.child("type") is not None and use in names_in(up):

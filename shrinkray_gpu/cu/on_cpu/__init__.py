@@ -2,6 +2,7 @@
 
     prelude.hpp    what stands for CUDA where g++ reads the kernels
     machine.cpp    the machine that runs them, and looks at each access
+    runtime.hpp    the calls of CUDA's runtime there
     cpu_text       a .cu as g++ can read it
     cpu_trial      built and run so; whether that shows of the original what the GPU showed
 

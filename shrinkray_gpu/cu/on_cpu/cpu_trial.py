@@ -6,7 +6,7 @@ import copy
 import re
 import shutil
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -22,16 +22,18 @@ from shrinkray_gpu.runner.scratch_folder import scratch_folder
 
 HERE = Path(__file__).parent
 FLAGS = (
-    "-O1 -fno-tree-sra -fno-strict-aliasing -Wuninitialized -Wmaybe-uninitialized -fsanitize=kernel-address "
+    "-D_GLIBCXX_ASSERTIONS -O1 -fno-tree-sra -fno-strict-aliasing "
+    "-Wuninitialized -Wmaybe-uninitialized -Werror=return-type -fsanitize=kernel-address "
     "--param asan-instrumentation-with-call-threshold=0 --param asan-stack=0 --param asan-globals=0"
 ).split()
-"""A dead load is none, as in what ptxas makes; a vector is loaded as one; each access calls `__asan_*`."""
+"""A dead load is none, as in what ptxas makes; a vector is loaded as one; each access calls `__asan_*`.
+An index that leaves a vector of the host's ends the program."""
 _INCLUDE = re.compile(r"-(?:I|isystem\"? ?)\"?(/[^\"\s]+)")
 """Where nvcc finds CUDA's headers, in what it says of a dry run."""
 SECONDS = 60.0
 LONGEST = 1 << 16
 """Characters of what the machine writes of an access."""
-LEAST, SLOWER = 5.0, 3.0
+LEAST, SLOWER = 2.0, 4.0
 """Seconds that a candidate may run, beside so many times what the original took."""
 UNABLE = 97
 """What the machine exits with where it cannot tell, as `give_up` in machine.cpp."""
@@ -42,6 +44,10 @@ class CpuTrial:
 
     def __init__(self, trial: NvccTrial, compiler: str, folder: Path) -> None:
         self.trial, self.compiler, self.folder, self.limit = trial, compiler, folder, SECONDS
+        self.copied: bool | None = None
+        """Whether the original's fault hangs on what the host copies to the device; None: not asked yet."""
+        self.sorts: frozenset[str] | None = None
+        """Of the original's accesses that are wrong; None: not asked yet, or not known."""
         self.flags = [flag for flag in trial.flags if flag.startswith(("-std=", "-I", "-D"))]
         if not any(flag.startswith("-std=") for flag in self.flags):
             self.flags.append("-std=c++17")
@@ -92,11 +98,33 @@ class CpuTrial:
         trouble = "the machine of one core cannot run it" if run.exit == UNABLE else run.trouble
         outcome = CuOutcome("", False, (), run, seconds=done.seconds + run.seconds, trouble=trouble, sight=sight)
         rooms = look(outcome)
-        for each in rooms(sight) if rooms is not None and sight is not None else ():
-            again, more = made({f"SHRINK_ROOM_{each.kind.upper()}": str(each.factor)})
-            if more is None and again.exit != UNABLE and not again.timed_out:
-                return replace(outcome, room=each if each.factor > 1 else None)
-        return outcome
+        if rooms is None or sight is None:
+            return outcome
+
+        def hidden(more: Mapping[str, str]) -> bool:
+            again, seen = made(more)
+            return seen is None and again.exit != UNABLE and not again.timed_out
+
+        if self.copied is not False:
+            outcome = replace(outcome, copied=hidden({"SHRINK_ZERO_COPIES": "1"}))
+            if self.copied and not outcome.copied:
+                return replace(outcome, lacking="it no longer hangs on what the host copies")
+        outcome = replace(outcome, sorts=self._sorts(made, record))
+        if self.sorts is not None and (more := (outcome.sorts or {"?"}) - self.sorts):
+            return replace(outcome, lacking=f"another access is wrong: {next(iter(more))}")
+        # One run is like another here: as much memory as before says nothing.
+        larger = (each for each in rooms(sight) if each.factor > 1)
+        room = next((each for each in larger if hidden({f"SHRINK_ROOM_{each.kind.upper()}": str(each.factor)})), None)
+        return replace(outcome, room=room)
+
+    @staticmethod
+    def _sorts(
+        made: Callable[[Mapping[str, str]], tuple[Run, DeviceSight | None]], record: Path
+    ) -> frozenset[str] | None:
+        run, _ = made({"SHRINK_SURVEY": "1"})
+        if run.timed_out or run.exit == UNABLE or not record.exists():
+            return None
+        return frozenset(record.read_text(encoding="utf-8", errors="replace")[:LONGEST].splitlines())
 
     def _run(self, command: Sequence[str], place: Path) -> Run:
         environment = {**self.trial.environment, "TMPDIR": str(place)}
@@ -129,5 +157,6 @@ def agreeing(text: str, trial: NvccTrial, fault: CuFault) -> Iterator[tuple[CpuT
             outcome = made.build(text, "program", SECONDS, fault.look)
             verdict = fault.verdict(text, outcome)
             why = "" if verdict.faults else verdict.why
+            made.copied, made.sorts = outcome.copied, outcome.sorts
             made = made.limited(LEAST + SLOWER * (outcome.run.seconds if outcome.run is not None else 0.0))
         yield (None, why) if why else (made, "")

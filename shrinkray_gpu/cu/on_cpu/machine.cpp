@@ -22,7 +22,8 @@ extern char __executable_start, end;
 
 namespace shrink_cpu {
 constexpr size_t SPAN = size_t(1) << 38, GAP = size_t(1) << 28, MOST_SHARED = 48 * 1024, STACK = 128 * 1024;
-constexpr size_t SHARED_WINDOW = 1 << 24;
+constexpr size_t SHARED_WINDOW = 1 << 24, FAR = size_t(1) << 32;
+constexpr size_t MOST_SURVEYED = 1 << 20, MOST_FILLED = 1 << 26;
 constexpr size_t MOST_MEMORY = size_t(1) << 31;  // of the host's, for each candidate that runs beside others
 alignas(1024) char shared_memory[SHARED_WINDOW];
 
@@ -39,8 +40,11 @@ struct Fiber {
 
 bool on_device = false;
 char* arena = nullptr;
-size_t used = 0, allocated = 0;
-std::map<uintptr_t, size_t> live;
+size_t used = GAP, allocated = 0;  // before the first allocation is room too: below may lie a thread's stack
+std::map<uintptr_t, size_t> live, freed;
+uintptr_t latest = 0;  // the allocation that the last access was in
+size_t latest_size = 0;
+cudaStream_t busy = nullptr;
 size_t shared_size = 0;
 std::vector<Fiber*> fibers;
 char* stacks = nullptr;
@@ -51,10 +55,24 @@ void (*body)(void*);
 void* body_data;
 const char* kernel_name;
 cudaError_t pending = cudaSuccess, seen = cudaSuccess, last = cudaSuccess;
-bool recorded = false, leading = false;
+bool recorded = false, leading = false, settled = false;
+struct Access {
+  const char* space;
+  const char* how;
+  size_t size;
+  const char* place;
+  bool operator==(const Access& other) const {
+    return space == other.space && how == other.how && size == other.size && place == other.place;
+  }
+};
+// A survey goes on behind an access that is wrong, and notes of which sorts there are. Memory begins with garbage then.
+const bool survey = std::getenv("SHRINK_SURVEY");
+std::vector<Access> sorts;
+size_t surveyed = 0;
 struct {
   const char* kernel;
-  const char* kind;
+  const char* space;
+  const char* how;
   size_t size;
   bool misaligned;
   const char* place;
@@ -65,9 +83,33 @@ size_t factor(const char* name) {
   return text ? std::strtoull(text, nullptr, 10) : 1;
 }
 
+// Memory of the device is closed to the host: an access of the host's ends the program, as it does beside a GPU.
+struct Opened {
+  Opened() { open(PROT_READ | PROT_WRITE); }
+  ~Opened() { open(PROT_NONE); }
+  void open(int how) {
+    if (arena) mprotect(arena, SPAN, how);
+  }
+};
+
+// Whether an address lies in one of these, and how far in.
+bool inside(const std::map<uintptr_t, size_t>& memory, uintptr_t at, size_t* in) {
+  auto next = memory.upper_bound(at);
+  if (next == memory.begin()) return false;
+  --next;
+  *in = at - next->first;
+  return *in < next->second;
+}
+
 [[noreturn]] void give_up(const char* why) {
   std::fprintf(stderr, "shrink-cpu: %s\n", why);
   std::_Exit(97);
+}
+
+// Streams run one after the other here. Where two have work at a time, what a GPU does hangs on time.
+void use(cudaStream_t stream) {
+  if (busy && stream && busy != stream) give_up("two streams have work at a time");
+  busy = stream;
 }
 
 void leave(State state) {
@@ -93,45 +135,58 @@ void enter(Fiber* fiber) {
   setcontext(&fiber->first);
 }
 
-void wrong(const char* kind, size_t size, bool misaligned, const char* place) {
+void wrong(const char* space, const char* how, size_t size, bool misaligned, const char* place) {
   if (!recorded) {
     recorded = true;
-    first = {kernel_name, kind, size, misaligned, place};
+    first = {kernel_name, space, how, size, misaligned, place};
   }
   if (misaligned && !(running->index.x | running->index.y | running->index.z)) leading = true;
+  settled = survey ? ++surveyed == MOST_SURVEYED : !first.misaligned || leading;  // what is left tells no more
   if (pending == cudaSuccess) pending = misaligned ? cudaErrorMisalignedAddress : cudaErrorIllegalAddress;
-  _longjmp(running->top, 1);
+  const bool bearable = std::strcmp(place, "far") && !(misaligned && size > 8);  // by the CPU that goes on
+  if (!survey || !bearable) _longjmp(running->top, 1);
 }
 
-void check(uintptr_t at, size_t size, bool aligned, bool writes) {
-  if (!on_device) return;
+// Why an access is wrong: the space that it is in, and where it lies from what it should be in.
+struct Judgement {
+  const char* space;
+  const char* place;
+};
+
+Judgement judge(uintptr_t at, size_t size, bool misaligned) {
   const uintptr_t base = (uintptr_t)arena, window = (uintptr_t)shared_memory;
-  if (at - window < SHARED_WINDOW) {
-    const char* kind = writes ? "Invalid __shared__ write" : "Invalid __shared__ read";
-    if (aligned && at % size) wrong(kind, size, true, "");
-    if (at - window + size > shared_size) wrong(kind, size, false, "");
-    return;
-  }
-  if (at - (uintptr_t)stacks < 1024 * STACK) return;
-  if (at >= (uintptr_t)&__executable_start && at < (uintptr_t)&end) return;
-  const char* kind = writes ? "Invalid __global__ write" : "Invalid __global__ read";
-  const char* place = aligned && at % size ? "" : "near";
-  size_t away = at < base ? base - at : at - base;
+  if (at - window < SHARED_WINDOW) return {misaligned || at - window + size > shared_size ? "shared" : nullptr, ""};
+  if (at - (uintptr_t)stacks < 1024 * STACK) return {};
+  if (at >= (uintptr_t)&__executable_start && at < (uintptr_t)&end) return {};
+  const char* place = misaligned ? "" : "near";
+  size_t away = at < base ? base - at : at - base, in = 0;
   if (at - base < SPAN) {
     away = SPAN;
-    auto next = live.upper_bound(at);
+    const auto next = live.upper_bound(at);
     if (next != live.end()) away = next->first - at;
     if (next != live.begin()) {
-      --next;
-      const size_t inside = at - next->first;
-      if (inside + size <= next->second && !(aligned && at % size)) return;
-      const bool within = inside < next->second;
-      away = within ? 0 : std::min(away, inside - next->second);
-      if (within) place = aligned && at % size ? "" : "inside";
+      const auto [first, length] = *std::prev(next);
+      in = at - first;
+      if (in + size <= length && !misaligned) return latest = first, latest_size = length, Judgement{};
+      away = in < length ? 0 : std::min(away, in - length);
+      if (!misaligned && in < length) place = "inside";
     }
+    if (!misaligned && inside(freed, at, &in)) place = "freed";
   }
-  if (away >= size_t(1) << 32) place = "far";
-  wrong(kind, size, aligned && at % size, place);
+  return {"global", away >= FAR ? "far" : place};
+}
+
+// `how`: read, write or atomic. What this calls may be the program's own instance of a template, which asks as well.
+void check(uintptr_t at, size_t size, bool aligned, const char* how) {
+  if (!on_device) return;
+  const bool misaligned = aligned && at % size;
+  if (!misaligned && at - latest + size <= latest_size && at >= latest) return;
+  on_device = false;
+  const auto [space, place] = judge(at, size, misaligned);
+  const Access access{space, how, size, place};
+  if (space && survey && std::find(sorts.begin(), sorts.end(), access) == sorts.end()) sorts.push_back(access);
+  on_device = true;
+  if (space) wrong(space, how, size, misaligned, place);
 }
 
 void start_fibers() {
@@ -175,6 +230,7 @@ void run_block() {
       if (fibers[current]->state == READY) {
         ran = true;
         enter(fibers[current]);
+        if (settled) return;
       }
       if (fibers[current]->state != DONE) left = true;
       if (current % 32 == 31 || current + 1 == threads) {
@@ -189,6 +245,7 @@ void run_block() {
 }
 
 cudaError_t synchronised() {
+  busy = nullptr;
   if (pending != cudaSuccess) seen = last = pending;
   return seen;
 }
@@ -215,14 +272,22 @@ int vote(int value, int which) {
   const size_t self = current, begin = self / 32 * 32;
   fibers[self]->given = value != 0;
   leave(AT_WARP);
-  unsigned bits = 0, live = 0;
-  for (size_t i = begin; i < begin + 32 && i < threads; ++i) {
-    live |= 1u << (i - begin);
-    if (fibers[i]->given) bits |= 1u << (i - begin);
-  }
+  unsigned bits = 0;
+  for (size_t i = begin; i < begin + 32 && i < threads; ++i)
+    if (fibers[i]->state != DONE && fibers[i]->given) bits |= 1u << (i - begin);
+  const bool all = bits == active();
   leave(AT_WARP);
-  return which == 0 ? bits == live : which == 1 ? bits != 0 : (int)bits;
+  return which == 0 ? all : which == 1 ? bits != 0 : (int)bits;
 }
+
+unsigned active() {
+  unsigned bits = 0;
+  for (size_t i = current / 32 * 32, at = 0; at < 32 && i + at < threads; ++at)
+    if (fibers[i + at]->state != DONE) bits |= 1u << at;
+  return bits;
+}
+
+void atomic(const void* at, size_t size) { check((uintptr_t)at, size, true, "atomic"); }
 
 void Launch::start(void (*run)(void*), void* data) {
   const size_t count = (size_t)block_.x * block_.y * block_.z;
@@ -234,10 +299,12 @@ void Launch::start(void (*run)(void*), void* data) {
   blockDim = block_, gridDim = grid_, threads = count;
   shared_size = shared_ * factor("SHRINK_ROOM_SHARED");
   body = run, body_data = data, kernel_name = kernel_;
+  use(stream_);
+  const Opened opened;
   on_device = true;
-  for (unsigned z = 0; z < grid_.z; ++z)
-    for (unsigned y = 0; y < grid_.y; ++y)
-      for (unsigned x = 0; x < grid_.x; ++x) {
+  for (unsigned z = 0; z < grid_.z && !settled; ++z)
+    for (unsigned y = 0; y < grid_.y && !settled; ++y)
+      for (unsigned x = 0; x < grid_.x && !settled; ++x) {
         blockIdx = {x, y, z};
         run_block();
       }
@@ -245,8 +312,11 @@ void Launch::start(void (*run)(void*), void* data) {
   const char* path = std::getenv("SHRINK_CPU_RECORD");
   if (recorded && path)
     if (FILE* file = std::fopen(path, "w")) {
-      std::fprintf(file, "%s\t%s\t%zu\t%d\t%s\t%d\n", first.kernel, first.kind, first.size, first.misaligned,
-                   first.place, leading);
+      for (const Access& each : sorts)
+        std::fprintf(file, "%s %s of %zu bytes %s\n", each.space, each.how, each.size, each.place);
+      if (!survey)
+      std::fprintf(file, "%s\tInvalid __%s__ %s\t%zu\t%d\t%s\t%d\n", first.kernel, first.space, first.how,
+                   first.size, first.misaligned, first.place, leading);
       std::fclose(file);
     }
 }
@@ -258,98 +328,19 @@ void __syncthreads() { leave(AT_BARRIER); }
 void __syncwarp(unsigned) { leave(AT_WARP); }
 
 extern "C" {
-#define SIZED(n)                                                                            \
-  void __asan_load##n##_noabort(uintptr_t at) { check(at, n, true, false); }               \
-  void __asan_store##n##_noabort(uintptr_t at) { check(at, n, true, true); }
+#define SIZED(n)                                                                  \
+  void __asan_load##n##_noabort(uintptr_t at) { check(at, n, true, "read"); }    \
+  void __asan_store##n##_noabort(uintptr_t at) { check(at, n, true, "write"); }
 SIZED(1)
 SIZED(2)
 SIZED(4)
 SIZED(8)
 SIZED(16)
-void __asan_loadN_noabort(uintptr_t at, size_t size) { check(at, size, false, false); }
-void __asan_storeN_noabort(uintptr_t at, size_t size) { check(at, size, false, true); }
+void __asan_loadN_noabort(uintptr_t at, size_t size) { check(at, size, false, "read"); }
+void __asan_storeN_noabort(uintptr_t at, size_t size) { check(at, size, false, "write"); }
 void __asan_handle_no_return() {}
+void __asan_before_dynamic_init(const char*) {}
+void __asan_after_dynamic_init() {}
+}
 
-cudaError_t cudaMalloc(void** out, size_t size) {
-  if (synchronised()) return seen;
-  if (!arena) {
-    arena = (char*)mmap(nullptr, SPAN, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (arena == MAP_FAILED) give_up("no room for memory");
-  }
-  *out = nullptr;
-  if (!size) return cudaSuccess;
-  if ((allocated += size) > MOST_MEMORY) give_up("more memory than a CPU should be asked for");
-  const size_t whole = size * factor("SHRINK_ROOM_MEMORY");
-  if (whole > SPAN || used + whole + GAP > SPAN) return told(cudaErrorMemoryAllocation);
-  live[(uintptr_t)arena + used] = whole;
-  *out = arena + used;
-  used += (whole + GAP + 511) / 512 * 512;
-  return cudaSuccess;
-}
-cudaError_t cudaFree(void* at) {
-  if (synchronised()) return seen;
-  if (!at) return cudaSuccess;
-  const auto found = live.find((uintptr_t)at);
-  if (found == live.end()) return told(cudaErrorInvalidValue);
-  madvise(at, found->second, MADV_DONTNEED);
-  live.erase(found);
-  return cudaSuccess;
-}
-static bool holds(const void* at, size_t size) {
-  const uintptr_t address = (uintptr_t)at;
-  if (address - (uintptr_t)arena >= SPAN) return at != nullptr;
-  auto next = live.upper_bound(address);
-  return next != live.begin() && address - (--next)->first + size <= next->second;
-}
-cudaError_t cudaMemcpy(void* to, const void* from, size_t size, cudaMemcpyKind) {
-  if (synchronised()) return seen;
-  if (!size) return cudaSuccess;
-  if (!holds(to, size) || !holds(from, size)) return told(cudaErrorInvalidValue);
-  std::memmove(to, from, size);
-  return cudaSuccess;
-}
-cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t size, cudaMemcpyKind kind, cudaStream_t) {
-  return cudaMemcpy(to, from, size, kind);
-}
-cudaError_t cudaMemset(void* to, int value, size_t size) {
-  if (synchronised()) return seen;
-  if (size && !holds(to, size)) return told(cudaErrorInvalidValue);
-  if (size) std::memset(to, value, size);
-  return cudaSuccess;
-}
-cudaError_t cudaMemsetAsync(void* to, int value, size_t size, cudaStream_t) { return cudaMemset(to, value, size); }
-cudaError_t cudaDeviceSynchronize() { return synchronised(); }
-cudaError_t cudaStreamSynchronize(cudaStream_t) { return synchronised(); }
-cudaError_t cudaStreamCreate(cudaStream_t* out) { return *out = nullptr, seen; }
-cudaError_t cudaStreamDestroy(cudaStream_t) { return seen; }
-cudaError_t cudaSetDevice(int) { return seen; }
-cudaError_t cudaDeviceReset() { return seen; }
-cudaError_t cudaPeekAtLastError() { return seen ? seen : last; }
-cudaError_t cudaGetLastError() {
-  const cudaError_t error = seen ? seen : last;
-  last = cudaSuccess;
-  return error;
-}
-const char* cudaGetErrorName(cudaError_t error) {
-  switch (error) {
-    case cudaSuccess: return "cudaSuccess";
-    case cudaErrorInvalidValue: return "cudaErrorInvalidValue";
-    case cudaErrorMemoryAllocation: return "cudaErrorMemoryAllocation";
-    case cudaErrorInvalidConfiguration: return "cudaErrorInvalidConfiguration";
-    case cudaErrorIllegalAddress: return "cudaErrorIllegalAddress";
-    case cudaErrorMisalignedAddress: return "cudaErrorMisalignedAddress";
-    default: give_up("an error without a name here");
-  }
-}
-const char* cudaGetErrorString(cudaError_t error) {
-  switch (error) {
-    case cudaSuccess: return "no error";
-    case cudaErrorInvalidValue: return "invalid argument";
-    case cudaErrorMemoryAllocation: return "out of memory";
-    case cudaErrorInvalidConfiguration: return "invalid configuration argument";
-    case cudaErrorIllegalAddress: return "an illegal memory access was encountered";
-    case cudaErrorMisalignedAddress: return "misaligned address";
-    default: give_up("an error without words here");
-  }
-}
-}
+#include "runtime.hpp"

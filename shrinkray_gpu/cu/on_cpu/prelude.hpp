@@ -38,6 +38,8 @@ namespace shrink_cpu {
 extern char shared_memory[];
 unsigned long long exchange(unsigned long long value, int lane, int from);
 int vote(int value, int which);
+unsigned active();
+void atomic(const void* at, size_t size);
 int lane();
 
 template <class T>
@@ -47,8 +49,8 @@ struct Same {
 
 class Launch {
  public:
-  Launch(const char* kernel, dim3 grid, dim3 block = 1, size_t shared = 0, cudaStream_t = nullptr)
-      : kernel_(kernel), grid_(grid), block_(block), shared_(shared) {}
+  Launch(const char* kernel, dim3 grid, dim3 block = 1, size_t shared = 0, cudaStream_t stream = nullptr)
+      : kernel_(kernel), grid_(grid), block_(block), shared_(shared), stream_(stream) {}
   template <class... P>
   void run(void (*kernel)(P...), typename Same<P>::type... given) {
     auto body = [&]() __attribute__((no_sanitize_address)) { kernel(given...); };
@@ -69,6 +71,7 @@ class Launch {
   const char* kernel_;
   dim3 grid_, block_;
   size_t shared_;
+  cudaStream_t stream_;
 };
 
 template <class T>
@@ -89,11 +92,11 @@ inline void __threadfence_block() {}
 inline int __all_sync(unsigned, int value) { return shrink_cpu::vote(value, 0); }
 inline int __any_sync(unsigned, int value) { return shrink_cpu::vote(value, 1); }
 inline unsigned __ballot_sync(unsigned, int value) { return shrink_cpu::vote(value, 2); }
-inline unsigned __activemask() { return ~0u; }
+inline unsigned __activemask() { return shrink_cpu::active(); }
 template <class T>
 T __shfl_sync(unsigned, T value, int from, int width = 32) {
   const int lane = shrink_cpu::lane();
-  return shrink_cpu::exchanged(value, lane / width * width + from % width);
+  return shrink_cpu::exchanged(value, lane / width * width + (from & (width - 1)));
 }
 template <class T>
 T __shfl_down_sync(unsigned, T value, unsigned by, int width = 32) {
@@ -110,12 +113,14 @@ T __shfl_xor_sync(unsigned, T value, int by, int width = 32) {
   const int lane = shrink_cpu::lane();
   return shrink_cpu::exchanged(value, (lane ^ by) / width == lane / width ? lane ^ by : lane);
 }
-#define SHRINK_ATOMIC(name, after)    \
-  template <class T, class V>         \
-  T name(T* at, V value) {            \
-    const T before = *at;             \
-    *at = after;                      \
-    return before;                    \
+#define SHRINK_UNCHECKED __attribute__((no_sanitize_address))
+#define SHRINK_ATOMIC(name, after)              \
+  template <class T, class V>                   \
+  SHRINK_UNCHECKED T name(T* at, V value) {     \
+    shrink_cpu::atomic(at, sizeof *at);         \
+    const T before = *at;                       \
+    *at = after;                                \
+    return before;                              \
   }
 SHRINK_ATOMIC(atomicAdd, before + (T)value)
 SHRINK_ATOMIC(atomicSub, before - (T)value)
@@ -125,7 +130,8 @@ SHRINK_ATOMIC(atomicExch, (T)value)
 SHRINK_ATOMIC(atomicOr, before | (T)value)
 SHRINK_ATOMIC(atomicAnd, before & (T)value)
 template <class T, class V>
-T atomicCAS(T* at, V compare, V value) {
+SHRINK_UNCHECKED T atomicCAS(T* at, V compare, V value) {
+  shrink_cpu::atomic(at, sizeof *at);
   const T before = *at;
   if (before == (T)compare) *at = value;
   return before;

@@ -34,6 +34,24 @@ def find(program: Program) -> Iterator[Edit]:
                 yield from _first_value(source, node)
 
 
+def find_steady(program: Program) -> Iterator[Edit]:
+    """Of these only variables that are read once, and whose values are the same wherever they are read: they name
+    nothing that is written to, and call nothing."""
+    for source in sources(program):
+        for node in source.tree.nodes("init_declarator"):
+            value, declaration = node.child("value"), node.parent
+            if value is None or declaration is None or declaration.kind != "declaration":
+                continue
+            function = enclosing(node, "function_definition")
+            name = declarator_name(node)
+            if function is None or len(source.uses(name, function)) != 1:
+                continue
+            named = (use for each in value.walk() if each.kind == "identifier" for use in source.uses(each, function))
+            calls = any(each.kind in ("call_expression", "new_expression") for each in value.walk())
+            if not calls and not any(_written(source, use) for use in named):
+                yield from _variable(source, declaration, node)
+
+
 def _macro(source: Source, node: Node) -> Iterator[Edit]:
     name, value = node.child("name"), node.child("value")
     if name is None or value is None:

@@ -1,17 +1,19 @@
 """CUDA: a `std::vector` gives way to an array: of a list, of what is pushed into it, or made by `new`.
 
 Where a function uses its elements, its data and its size, and never the whole. Its header goes with the last of them.
+Of one that is filled and never read only the size stays.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
+from shrinkray_gpu.passes.cuda.cuda_unread import written_by
 from shrinkray_gpu.reduction.edit import Edit
 from shrinkray_gpu.reduction.native.native_change import Drop, NativeChange, Part, Put
 from shrinkray_gpu.reduction.native.native_tree import Node
 from shrinkray_gpu.reduction.program import Program
-from shrinkray_gpu.source.cuda import Source, declarator_name, depth, enclosing, sources, statement_of
+from shrinkray_gpu.source.cuda import Source, declarator_name, depth, enclosing, is_inside, sources, statement_of
 
 _KINDS = ("vector", "std::vector")
 
@@ -55,6 +57,7 @@ def _of(source: Source, function: Node, node: Node, element: str, declarator: No
         parts, size = _listed(element, own, value.members), str(len(value.members))
         changes.append(Put(node, parts))
     elif value.kind in ("argument_list", "parameter_list") and len(value.members) == 1:
+        yield from _size_alone(source, node, own, uses, value.members[0])
         size = source.of(value.members[0])
         changes.append(Put(node, (f"{element}* {own} = new {element}[", value.members[0], "]();")))
     else:
@@ -65,6 +68,22 @@ def _of(source: Source, function: Node, node: Node, element: str, declarator: No
             return
         changes += change
     yield source.edit(f"array for vector {own}", *changes, level=depth(node), weight=4 + 4 * len(rest))
+
+
+def _size_alone(source: Source, node: Node, own: str, uses: Sequence[Node], size: Node) -> Iterator[Edit]:
+    """Its size for it, where its elements are written at most."""
+    written = (use for use in uses if use.parent is not None and use.parent.kind == "subscript_expression")
+    gone = {statement for use in written if (statement := written_by(source, use)) is not None}
+    changes: list[NativeChange] = []
+    for use in (each for each in uses if not any(is_inside(each, statement) for statement in gone)):
+        member, call = use.parent.child("field") if use.parent is not None else None, enclosing(use, "call_expression")
+        if member is None or call is None or source.of(member) != "size" or call.child("function") is not use.parent:
+            return
+        changes.append(Put(call, (size,)))
+    if changes:
+        weight = 8 + source.weight(gone)
+        what = f"size for vector {own}"
+        yield source.edit(what, Drop(node), *map(Drop, gone), *changes, level=depth(node), weight=weight)
 
 
 def _listed(element: str, own: str, members: list[Node]) -> tuple[Part, ...]:

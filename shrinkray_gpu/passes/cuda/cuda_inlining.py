@@ -1,11 +1,14 @@
 """CUDA: a function that is called once gives way to its body, where the call is a statement or the body one `return`.
 
+So does one that is a short `return`, wherever it is called.
+
 Parameters become the arguments where these are names or numbers, and variables of the block otherwise.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Mapping, Sequence
 
 from shrinkray_gpu.reduction.edit import Edit
 from shrinkray_gpu.reduction.native.native_change import Drop, Part, Put
@@ -17,12 +20,15 @@ from shrinkray_gpu.source.cuda import (
     declarator_name,
     function_of,
     is_inside,
+    is_operand,
     outermost,
     sources,
     statement_of,
     statements,
 )
 
+_SHORT = 12
+"""Tokens of what is put in at each of some calls."""
 _SIMPLE = frozenset({"identifier", "number_literal", "true", "false", "qualified_identifier", "this"})
 
 
@@ -39,6 +45,9 @@ def _of(source: Source, node: Node) -> Iterator[Edit]:
         return
     item = outermost(node, "template_declaration")
     uses = source.uses(name)
+    if len(uses) > 1:
+        yield from _short(source, item, declarator, body, uses)
+        return
     given = arguments_of(uses[0]) if len(uses) == 1 and not is_inside(uses[0], item) else None
     call, listed = given.parent if given is not None else None, declarator.child("parameters")
     if given is None or call is None or call.kind != "call_expression":
@@ -65,6 +74,32 @@ def _of(source: Source, node: Node) -> Iterator[Edit]:
         if before or declarations:
             changes.append(Put(user, (*declarations, before, "\n", user)))
         yield source.edit(what, *changes, weight=weight)
+
+
+def _short(source: Source, item: Node, declarator: Node, body: Node, uses: Sequence[Node]) -> Iterator[Edit]:
+    """A function that is one short expression, at each of its calls."""
+    inside, listed = statements(body), declarator.child("parameters")
+    value = inside[0].members[0] if len(inside) == 1 and inside[0].members else None
+    if listed is None or value is None or inside[0].kind != "return_statement" or source.weight([value]) > _SHORT:
+        return
+    names = [declarator_name(each.child("declarator")) for each in listed.members]
+    changes: list[Drop | Put] = [Drop(item)]
+    for use in uses:
+        given = arguments_of(use)
+        call = given.parent if given is not None else None
+        if given is None or call is None or call.kind != "call_expression" or len(given.members) != len(names):
+            return
+        if is_inside(use, item):
+            return
+        bound = {source.of(own): source.of(each) for own, each in zip(names, given.members, strict=True) if own}
+        text = _substituted(source.of(value), bound)
+        changes.append(Put(call, (f"({text})" if is_operand(call) else text,)))
+    yield source.edit(f"inline function {source.of(declarator_name(declarator) or item)}", *changes, weight=10)
+
+
+def _substituted(text: str, bound: Mapping[str, str]) -> str:
+    whole = {own: given if re.fullmatch(r"[\w.]+", given) else f"({given})" for own, given in bound.items()}
+    return re.sub(r"(?<![.\w])\w+", lambda found: whole.get(found[0], found[0]), text)
 
 
 def _as_declared(source: Source, user: Node, call: Node, value: Node, before: tuple[Node, ...]) -> list[Put] | None:

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import replace
 
-from shrinkray_gpu.reduction.edit import Edit, Within
+from shrinkray_gpu.reduction.edit import Edit
 from shrinkray_gpu.reduction.native.code import normal
-from shrinkray_gpu.reduction.native.native_change import Put
-from shrinkray_gpu.reduction.native.native_tree import Node, Tree
 from shrinkray_gpu.reduction.program import Program
+from shrinkray_gpu.source.cuda import rewrite
 
 _TOKEN = re.compile(
     r'R"(?P<fence>[^()\s\\]{0,16})\(.*?\)(?P=fence)"|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])+\''
@@ -23,12 +21,7 @@ def find(program: Program) -> Iterator[Edit]:
     for literal in program.literals:
         text = tidy(literal.source)
         if text != literal.source and normal(text) == normal(literal.source):
-            whole = replace(literal, grammar=_as_one)
-            yield Edit("lay out CUDA", (Within(whole, Put(whole.tree.root, (text,))),))
-
-
-def _as_one(text: str) -> Tree:
-    return Tree(text, Node("source", 0, len(text)), 0)
+            yield rewrite(literal, "lay out CUDA", text)
 
 
 def tidy(text: str) -> str:

@@ -23,6 +23,7 @@ from shrinkray_gpu.source.cuda import (
     declarator_name,
     function_of,
     is_inside,
+    is_operand,
     sources,
     statements,
 )
@@ -144,7 +145,7 @@ class _FunctionText:
             return text
         if text in scope.names:
             value = scope.names[text]
-            return value if _WHOLE.fullmatch(value) or not _is_operand(node) else f"({value})"
+            return value if _WHOLE.fullmatch(value) or not is_operand(node) else f"({value})"
         if scope.record is None and text in self.objects:  # `A a(b)` is read as a function of a type b
             raise _Stuck
         if scope.record is not None and text in scope.record.methods:
@@ -213,7 +214,7 @@ class _FunctionText:
         if declared:
             raise _Stuck
         text = self.of(value, scope.beside(bound))
-        return text if value.kind in WHOLE or not _is_operand(call) else f"({text})"
+        return text if value.kind in WHOLE or not is_operand(call) else f"({text})"
 
     def _block(self, method: Node, given: Sequence[str], scope: _Meanings) -> str:
         body = method.child("body")
@@ -392,9 +393,3 @@ def _is_written(use: Node) -> bool:
 
 def _is_initial(use: Node) -> bool:
     return use.parent is not None and use.parent.kind == "field_initializer"
-
-
-def _is_operand(node: Node) -> bool:
-    parent = node.parent
-    kinds = ("argument_list", "init_declarator", "return_statement", "parenthesized_expression", "initializer_list")
-    return parent is not None and parent.kind not in kinds

@@ -21,6 +21,7 @@ from shrinkray_gpu.source.cuda import (
     declarator_name,
     function_of,
     is_inside,
+    is_overloaded,
     sources,
     statement_of,
     unwrap_definition,
@@ -47,6 +48,8 @@ def _of_function(program: Program, everything: list[Source], source: Source, nod
     if name is None or listed is None or source.of(name) == "PYBIND11_MODULE":
         return
     called = source.of(name)
+    if is_overloaded(source, called):
+        return
     for index, parameter in enumerate(listed.members):
         if parameter.kind not in PARAMETER_KINDS:
             continue

@@ -32,6 +32,7 @@ _TELLS = re.compile(r"\bcuda(?:GetErrorString|GetErrorName|Success|Error_t)\b")
 _ENDS = re.compile(r"\b(?:throw|exit|_Exit|abort|return)\b")
 _EXIT = re.compile(r"\b(?:exit|_Exit|return)\b[ (]*(\w+)")
 _WAITS = re.compile(r"cuda\w*(?:Synchronize|Memcpy)")
+_WAITED = re.compile(r"\(\s*cudaError_t \w+ = cuda\w*(?:Synchronize|Memcpy)")
 _ASKS = re.compile(r"cuda(?:Get|Peek)")
 """These wait for no kernel, and know of its fault by chance: first come those that wait, if nothing is behind them."""
 _PRINTS = re.compile(r"(?:std::)?f?printf\Z")
@@ -70,8 +71,41 @@ def find(program: Program) -> Iterator[Edit]:
         for node in tries:
             if (body := node.child("body")) is not None:
                 yield source.put(f"open try at line {source.line(node)}", node, body, level=1 + depth(node))
+        for call in source.tree.nodes("call_expression"):
+            if (edit := _returned(source, call)) is not None:
+                yield edit
         helpers = [found for node in source.tree.root.walk() if (found := _helper(source, node)) is not None]
         yield from _edits(source, helpers, tries)
+
+
+def find_behind(program: Program) -> Iterator[Edit]:
+    """What stands in `main` behind a report that leaves: the run that faults never comes there."""
+    for source in sources(program):
+        for node in source.tree.nodes("if_statement"):
+            function, inner = enclosing(node, "function_definition"), node.child("consequence")
+            condition = node.child("condition")
+            if function is None or inner is None or condition is None or not _is_main(source, function):
+                continue
+            if not _WAITED.match(source.of(condition)) or not inner.members or not _ENDS.search(source.of(inner)):
+                continue
+            around = [node, *(up for up in node.above() if is_inside(up, function))]
+            if behind := [each for up in around for each in _behind(up)]:
+                yield source.drop(f"remove what is behind the report at line {source.line(node)}", behind)
+
+
+def _returned(source: Source, call: Node) -> Edit | None:
+    """`exit(n);` in `main` is a return."""
+    function, given, statement = call.child("function"), call.child("arguments"), statement_of(call)
+    around = enclosing(call, "function_definition")
+    if function is None or given is None or statement is None or around is None or not _is_main(source, around):
+        return None
+    if source.of(function) not in ("exit", "std::exit") or statement.members != [call] or len(given.members) != 1:
+        return None
+    return source.put(f"return for exit at line {source.line(call)}", statement, "return ", given.members[0], ";")
+
+
+def _is_main(source: Source, function: Node) -> bool:
+    return source.of(declarator_name(function_of(function)) or function) == "main"
 
 
 def _edits(source: Source, helpers: Sequence[_StatusHelper], tries: Sequence[Node]) -> Iterator[Edit]:
@@ -173,13 +207,12 @@ def _report(source: Source, helper: _StatusHelper, check: _CheckedCall, tries: S
         code = _EXIT.search(source.of(catch))
     ended = code[1] if code else "1"
     function = enclosing(check.statement, "function_definition")
-    in_main = function is not None and source.of(declarator_name(function_of(function)) or function) == "main"
+    in_main = function is not None and _is_main(source, function)
     head, *tail = message.replace("\n", "\\n").split(_ERROR)
     words = head.replace("%", "%%") + ("%s" + "".join(tail).replace("%", "%%") if tail else "")
     words = words if words.endswith("\\n") else words + "\\n"
     last = f"return {ended};" if in_main else f"exit({ended});"
-    print_ = "std::fprintf" if "std::fprintf" in source.text else "fprintf"
-    return f'{print_}(stderr, "{words}", cudaGetErrorString(', last
+    return f'fprintf(stderr, "{words}", cudaGetErrorString(', last
 
 
 def _message(source: Source, helper: _StatusHelper, check: _CheckedCall) -> str:

@@ -16,11 +16,35 @@ from shrinkray_gpu.reduction.edit import Change, Edit, Remove, Within
 from shrinkray_gpu.reduction.native.native_change import Drop
 from shrinkray_gpu.reduction.native.native_tree import Node
 from shrinkray_gpu.reduction.program import Program
-from shrinkray_gpu.source.cuda import Source, items_of, outside_words, reached, sources, unwrap_definition
+from shrinkray_gpu.source.cuda import Source, is_a_file, items_of, outside_words, reached, sources, unwrap_definition
 from shrinkray_gpu.source.tree import every
 
 _KERNEL = re.compile(r"\b__global__\b")
 _BINDINGS = ("PYBIND11_MODULE", "TORCH_LIBRARY")
+_INCLUDED = re.compile(r"#\s*include\s*<([\w./]+)>")
+_NAMES_OF = {
+    "algorithm": "\\w+_of|clamp|copy\\w*|count\\w*|fill\\w*|find\\w*|m(?:ax|in)\\w*|\\w*sort\\w*|reverse|swap|unique",
+    "chrono": "chrono",
+    "cmath": "sqrt|abs|fabs|exp|log|pow|sin|cos|floor|ceil|round|fmax|fmin|isnan|isinf",
+    "cstdio": "\\w*printf|\\w*puts|putchar|stderr|stdout|FILE|fopen|fflush",
+    "cstdint": "u?int(?:8|16|32|64|ptr)_t",
+    "cstdlib": "exit|atoi|atof|strto\\w+|malloc|free|calloc|getenv|rand|srand|abort|abs|EXIT_\\w+",
+    "cstring": "mem\\w+|str\\w+",
+    "cuda_runtime.h": "",
+    "functional": "function|bind|hash|less|greater|plus",
+    "iomanip": "set\\w+",
+    "iostream": "cout|cerr|cin|clog|endl",
+    "map": "map|multimap",
+    "memory": "\\w*_ptr|make_unique|make_shared",
+    "numeric": "iota|accumulate|inner_product|partial_sum|reduce",
+    "random": "\\w*random\\w*|mt\\w+|\\w+_distribution",
+    "sstream": "\\w*stringstream",
+    "stdexcept": "\\w+_error|exception|out_of_range|invalid_argument",
+    "string": "string|to_string|stoi|stof|getline",
+    "utility": "pair|make_pair|move|swap|forward",
+    "vector": "vector",
+}
+"""What programs say of these headers. nvcc includes `cuda_runtime.h` by itself."""
 
 
 def find(program: Program) -> Iterator[Edit]:
@@ -34,8 +58,23 @@ def find(program: Program) -> Iterator[Edit]:
         yield from _unreachable(source, items, named)
         yield from _unreachable(source, items, named.union(*kernels))
         for item in items:
-            if not source.declares(item):
+            if not source.declares(item) and not (is_a_file(program) and _is_needed(source, item)):
                 yield source.drop(f"remove {unwrap_definition(item).kind} at line {source.line(item)}", [item], level=1)
+
+
+def find_needless(program: Program) -> Iterator[Edit]:
+    """The includes of a .cu of which it says no name, at once."""
+    for source in sources(program) if is_a_file(program) else ():
+        gone = [node for node in source.tree.nodes("preproc_include") if _is_needed(source, node) is False]
+        if gone:
+            yield source.drop(f"remove {len(gone)} includes that nothing needs", gone)
+
+
+def _is_needed(source: Source, node: Node) -> bool | None:
+    """Whether the source says a name of a header that it includes; None of any other node, and of unknown headers."""
+    header = _INCLUDED.match(source.of(node))
+    names = _NAMES_OF.get(header[1]) if header else None
+    return None if names is None else any(re.fullmatch(names, each) for each in source.names) if names else False
 
 
 def _never_called(program: Program, everything: list[Source], outside: Counter[str]) -> Iterator[Edit]:

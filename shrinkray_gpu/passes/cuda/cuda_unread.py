@@ -24,14 +24,19 @@ from shrinkray_gpu.source.cuda import (
     declarator_name,
     enclosing,
     function_of,
+    is_overloaded,
     outside_words,
     sources,
-    statement_of,
 )
 
 MEMBERS, VARIABLES, PARAMETERS = "members", "variables", "parameters"
 _EFFECTS = frozenset({"assignment_expression", "update_expression", "gnu_asm_expression", "new_expression"})
-_PURE = ("static_cast", "reinterpret_cast", "const_cast", "min", "max", "sizeof")
+_PURE = ("static_cast", "reinterpret_cast", "const_cast", "min", "max", "std::min", "std::max", "sizeof", "std::strcmp")
+_READS = (".size", ".data", ".get", ".begin", ".end", ".front", ".back", ".empty")
+"""Methods of containers that change nothing."""
+_PUSHES = (".push_back", ".emplace_back")
+_FILLS = ("cudaMalloc", "cudaMemcpy", "cudaMemset", "cudaMemcpyAsync", "cudaMemsetAsync", "cudaFree")
+"""What gives memory of the device a value, or takes it away: the first argument says which."""
 
 
 def find(program: Program) -> Iterator[Edit]:
@@ -93,7 +98,7 @@ class _UnreadNodes:
                 for use in other.names.get(name, ())
                 if _may_read(source, node, use)
             ]
-            written = {(other, use): _write(other, use) for other, use in places}
+            written = {(other, use): written_by(other, use) for other, use in places}
             inside = {use for _, use in places if use is own or part in use.above()}
             if all(use in inside or self._is_gone(use) or written[other, use] for other, use in places):
                 self.gone[part] = source
@@ -106,6 +111,8 @@ class _UnreadNodes:
         if name is None or listed is None or source.of(name) == "PYBIND11_MODULE" or self._is_gone(node):
             return
         called = source.of(name)
+        if is_overloaded(source, called):
+            return
         lists = [
             (other, place)
             for other in self.everything
@@ -159,27 +166,79 @@ def _may_read(source: Source, declaration: Node, use: Node) -> bool:
     return use.kind in ("field_identifier", "preproc_arg") or any(up is declaration.parent for up in use.above())
 
 
-def _write(source: Source, use: Node) -> Node | None:
-    """The statement, if it does no more than give a value to the variable or member that is named there."""
-    statement = statement_of(use)
-    if statement is None or statement.kind != "expression_statement" or len(statement.members) != 1:
+def written_by(source: Source, use: Node) -> Node | None:
+    """The statement, if it does no more than give a value to the variable or member that is named there: an assignment,
+    a `push_back`, an allocation, a copy or a clearing of memory of the device. Or the loop that does no more."""
+    statement = enclosing(use, "expression_statement")
+    if statement is None or len(statement.members) != 1:
         return None
-    assignment = statement.members[0]
-    left, right = assignment.child("left"), assignment.child("right")
-    if assignment.kind != "assignment_expression" or left is None or right is None:
+    inner = statement.members[0]
+    if inner.kind == "call_expression":
+        target, values = _filled(source, inner)
+    else:
+        target, right = inner.child("left"), inner.child("right")
+        values = [right] if right is not None else []
+    if target is None or not values or (inner.kind not in ("assignment_expression", "call_expression")):
         return None
-    target: Node | None = left
-    while target is not None and target.kind == "field_expression" and target.child("field") is not use:
-        target = target.child("argument") if "->" not in source.of(target) else None
-    if target is None or not (target is use or target.child("field") is use):
+    values = [*values, *_indices(target)]
+    while target is not None and target is not use and target.child("field") is not use:
+        if target.kind == "field_expression" and "->" not in source.of(target):
+            target = target.child("argument")
+        elif target.kind == "subscript_expression":
+            target = target.child("argument")
+        else:
+            return None
+    if target is None or any(_has_effects(source, each) for value in values for each in value.walk()):
         return None
-    return None if any(_has_effects(source, each) for each in right.walk()) else statement
+    return _loop_of(source, statement)
+
+
+def _filled(source: Source, call: Node) -> tuple[Node | None, list[Node]]:
+    """What a call fills, and with what."""
+    function, given = call.child("function"), call.child("arguments")
+    if function is None or given is None or not given.members:
+        return None, []
+    if function.kind == "field_expression" and source.of(function).endswith(_PUSHES):
+        return function.child("argument"), given.members
+    if source.of(function) not in _FILLS:
+        return None, []
+    target: Node | None = given.members[0]
+    while target is not None and target.kind in ("cast_expression", "pointer_expression"):
+        target = target.child("value") or target.child("argument")
+    return target, given.members
+
+
+def _indices(target: Node) -> list[Node]:
+    return [each for each in target.walk() if each.kind == "subscript_argument_list"]
+
+
+def _loop_of(source: Source, statement: Node) -> Node:
+    """The loop around a statement that is all of its body, if it does no more than count."""
+    body: Node | None = statement
+    if (
+        statement.parent is not None
+        and statement.parent.kind == "compound_statement"
+        and len(statement.parent.members) == 1
+    ):
+        body = statement.parent
+    loop = body.parent if body is not None else None
+    if loop is None or loop.child("body") is not body:
+        return statement
+    counts = (
+        loop.kind == "for_statement"
+        and (first := loop.child("initializer")) is not None
+        and first.kind == "declaration"
+    )
+    if not counts and loop.kind != "for_range_loop":
+        return statement
+    heads = [each for each in loop.children if each.field in ("condition", "right")]
+    return statement if any(_has_effects(source, each) for head in heads for each in head.walk()) else loop
 
 
 def _has_effects(source: Source, node: Node) -> bool:
     if node.kind == "call_expression":
         called = node.child("function")
         if called is not None and called.kind == "field_expression":  # torch ends the others with a line
-            return source.of(called).endswith("_")
+            return source.of(called).endswith(("_", *_PUSHES))
         return called is None or not source.of(called).startswith(_PURE)
     return node.kind in _EFFECTS

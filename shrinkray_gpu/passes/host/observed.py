@@ -59,10 +59,7 @@ def instrument(program: Program, nodes: Sequence[cst.CSTNode]) -> Program:
     """The Program with `__shrink_saw__(i, ...)` around each node i; that function gives its second argument back."""
     return render(
         program,
-        [
-            Edit("watch", (Replace(node, (f"{SAW}({number}, ", node, ")")),))
-            for number, node in enumerate(nodes)
-        ],
+        [Edit("watch", (Replace(node, (f"{SAW}({number}, ", node, ")")),)) for number, node in enumerate(nodes)],
     )
 
 

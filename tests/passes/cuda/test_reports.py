@@ -54,7 +54,7 @@ UNDER = "if (cudaError_t error = cudaDeviceSynchronize()) {"
 def test_one_report_says_what_the_handler_said_and_leaves() -> None:
     opened, first, *_ = texts(THROWN)
     assert "try" not in opened and "check(cudaMalloc" in opened
-    report = rf'{UNDER} std::fprintf(stderr, "failed: run: %s\n", cudaGetErrorString(error)); return 3; }} }} }}'
+    report = rf'{UNDER} fprintf(stderr, "failed: run: %s\n", cudaGetErrorString(error)); return 3; }} }} }}'
     assert first.endswith(f"{{ {{ int* out; cudaMalloc(&out, 4); kernel<<<1, 1>>>(out); {report}")
     assert "check" not in first and "throw" not in first
 

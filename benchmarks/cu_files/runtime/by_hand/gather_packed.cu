@@ -10,6 +10,8 @@ int main() {
   cudaMalloc(&offsets, 4);
   cudaMemcpy(offsets, &total, 4, cudaMemcpyHostToDevice);
   gather_rows<<<1, 1>>>(values, offsets);
-  fprintf(stderr, "failed: gather_rows: %s\n", cudaGetErrorString(cudaDeviceSynchronize()));
-  return 1;
+  if (cudaError_t error = cudaDeviceSynchronize()) {
+    fprintf(stderr, "failed: gather_rows: %s\n", cudaGetErrorString(error));
+    return 1;
+  }
 }

@@ -7,6 +7,8 @@ __global__ void transpose(int tile) {
 int main() {
   int tile = 1024;
   transpose<<<1, 1, tile * sizeof(float)>>>(tile);
-  fprintf(stderr, "failed: transpose: %s\n", cudaGetErrorString(cudaDeviceSynchronize()));
-  return 1;
+  if (cudaError_t error = cudaDeviceSynchronize()) {
+    fprintf(stderr, "failed: transpose: %s\n", cudaGetErrorString(error));
+    return 1;
+  }
 }

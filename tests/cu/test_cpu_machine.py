@@ -1,0 +1,236 @@
+"""Programs that try to make the machine of one core say a wrong "yes": it tells them apart, or that it cannot tell."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from shrinkray_gpu.cu.cu_fault import CuFault, ending, first_look
+from shrinkray_gpu.cu.cu_program import program_of, text_of
+from shrinkray_gpu.cu.device_sight import DeviceSight
+from shrinkray_gpu.cu.nvcc_trial import CuOutcome, NvccTrial
+from shrinkray_gpu.cu.on_cpu.cpu_trial import CpuTrial
+from shrinkray_gpu.passes.cuda import cuda_objects
+from shrinkray_gpu.reduction.rendering.render import render
+from shrinkray_gpu.runner.run import Run
+
+pytestmark = pytest.mark.skipif(not (shutil.which("nvcc") and shutil.which("g++")), reason="nvcc and g++ are needed")
+
+HEAD = """
+#include <cstdio>
+#include <cstdlib>
+#include <iostream>
+#include <vector>
+void report() {
+  if (cudaError_t error = cudaDeviceSynchronize()) {
+    fprintf(stderr, "%s\\n", cudaGetErrorString(error));
+    exit(1);
+  }
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def cpu(tmp_path_factory: pytest.TempPathFactory) -> Iterator[CpuTrial]:
+    folder = tmp_path_factory.mktemp("machine")
+    trial = NvccTrial(
+        Path(shutil.which("nvcc") or ""), ("-std=c++17",), "k.cu", folder,
+        environment=dict(os.environ), hosted=False, cwd=folder,
+    )  # fmt: skip
+    made = CpuTrial(trial, "g++", folder)
+    assert made.prepare() == ""
+    yield made
+
+
+def run(cpu: CpuTrial, source: str) -> CuOutcome:
+    return cpu.build(HEAD + source, "program", 60.0, first_look)
+
+
+def place_of(outcome: CuOutcome) -> str:
+    assert outcome.sight is not None, outcome
+    return outcome.sight.place
+
+
+READ = "__global__ void get(const int* in, int* out, int at) { *out = in[at]; }\n"
+
+
+def test_memory_that_a_destructor_frees_is_no_memory_beside_an_allocation(cpu: CpuTrial) -> None:
+    owner = "struct Owner { int* p; Owner() { cudaMalloc(&p, 400); } ~Owner() { cudaFree(p); } };\n"
+    body = "int main() { int *out, *in; cudaMalloc(&out, 4); { Owner o; in = o.p; %s } get<<<1, 1>>>(in, out, %d);"
+    body += "report(); }"
+    freed = run(cpu, READ + owner + body % ("", 3))
+    assert place_of(freed) == "freed" and freed.room is None
+    assert place_of(run(cpu, READ + owner + body % ("get<<<1, 1>>>(in, out, 100); report();", 3))) == "near"
+    alive = run(cpu, READ + owner + body.replace("{ Owner o;", "Owner o; {") % ("", 3))
+    assert alive.run is not None and ending(alive.run) == "ends well"
+
+
+def test_a_class_whose_destructor_is_the_cause_stays(cpu: CpuTrial) -> None:
+    owner = "struct Owner { int* p; Owner() { cudaMalloc(&p, 400); } ~Owner() { cudaFree(p); } };\n"
+    body = "int main() { int *out, *in; cudaMalloc(&out, 4); { Owner o; in = o.p; }"
+    body += "get<<<1, 1>>>(in, out, 3); report(); }"
+    program = program_of(HEAD + READ + owner + body, "x.cu")
+    (opened,) = cuda_objects.find(program)
+    text = text_of(render(program, [opened]))
+    assert "Owner" not in text
+    outcome = cpu.build(text, "program", 60.0, first_look)
+    assert outcome.run is not None and ending(outcome.run) == "ends well"
+
+
+def test_a_second_access_that_is_wrong_is_seen_behind_the_first(cpu: CpuTrial) -> None:
+    source = READ + "int main() { int *in, *out; cudaMalloc(&in, 4); cudaMalloc(&out, OUT); %s report(); }"
+    source = source % "get<<<1, 1>>>(in, out, 1);"
+    first = run(cpu, source.replace("OUT", "4"))
+    assert first.sorts == {"global read of 4 bytes near"}
+    second = source.replace("OUT", "2")
+    cpu.sorts = first.sorts
+    try:
+        assert "write of 4 bytes" in run(cpu, second).lacking and not run(cpu, source.replace("OUT", "4")).lacking
+    finally:
+        cpu.sorts = None
+
+
+def test_to_free_nothing_waits_for_nothing(cpu: CpuTrial) -> None:
+    """By it an error was told that a program with no wait of its own hears of by chance."""
+    source = READ + "int main() { int *in, *out; cudaMalloc(&in, 4); cudaMalloc(&out, 4); get<<<1, 1>>>(in, out, 1);"
+    asked = run(cpu, source + "cudaFree(nullptr); return cudaPeekAtLastError() != cudaSuccess; }")
+    assert asked.run is not None and ending(asked.run) == "ends well"
+    asked = run(cpu, source + "cudaFree(out); return cudaPeekAtLastError() != cudaSuccess; }")
+    assert asked.run is not None and ending(asked.run) == "ends with 1"
+
+
+def test_an_index_that_nobody_wrote_is_another_access(cpu: CpuTrial) -> None:
+    table = TABLE.replace("&at, 4)", "&at, 8)").replace("out, at", "out, at + 1")
+    assert run(cpu, TABLE).sorts == {"global read of 4 bytes near"}
+    assert "global read of 4 bytes far" in (run(cpu, table.replace("in[*at]", "in[*at - 1]")).sorts or ())
+
+
+def test_the_host_reads_no_memory_of_the_device(cpu: CpuTrial) -> None:
+    source = (
+        READ + "int main() { int *in, *out; cudaMalloc(&in, 4); cudaMalloc(&out, 4); get<<<1, 1>>>(in, out, 0); %s }"
+    )
+    assert ending(run(cpu, source % "return *out;").run) == "ends by signal 11"  # type: ignore[arg-type]
+    copied = "int got = 0; cudaMemcpy(&got, out, 4, cudaMemcpyDeviceToHost); return got;"
+    assert ending(run(cpu, source % copied).run) == "ends well"  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("index", ["host[n]", "host.at(n)", "host.front()"])
+def test_an_index_that_leaves_the_host_s_vector_is_another_end(cpu: CpuTrial, index: str) -> None:
+    size = "0" if "front" in index else "n"
+    source = f"int main(int n, char**) {{ std::vector<int> host({size}); std::cout << {index}; report(); }}"
+    assert ending(run(cpu, source).run) == "ends by signal 6"  # type: ignore[arg-type]
+
+
+STREAMS = (
+    "__global__ void fill(int* p) { *p = 5; }\n"
+    + READ
+    + """
+int main() {
+  cudaStream_t a, b; cudaStreamCreate(&a); cudaStreamCreate(&b);
+  int *at, *in, *out, got = 0; cudaMalloc(&at, 4); cudaMalloc(&in, 4); cudaMalloc(&out, 4);
+  fill<<<1, 1, 0, a>>>(at);
+  SYNC
+  cudaMemcpyAsync(&got, at, 4, cudaMemcpyDeviceToHost, b);
+  cudaStreamSynchronize(b);
+  get<<<1, 1, 0, b>>>(in, out, got);
+  report();
+}
+"""
+)
+
+
+@pytest.mark.parametrize("sync", ["cudaStreamSynchronize(a);", "cudaDeviceSynchronize();", "cudaMemset(in, 0, 4);"])
+def test_streams_that_wait_for_each_other_are_followed(cpu: CpuTrial, sync: str) -> None:
+    outcome = run(cpu, STREAMS.replace("SYNC", sync))
+    assert place_of(outcome) == "near" and outcome.sight is not None and outcome.sight.kernel == "get"
+
+
+def test_work_on_two_streams_at_a_time_tells_nothing(cpu: CpuTrial) -> None:
+    assert "cannot" in run(cpu, STREAMS.replace("SYNC", "")).trouble
+
+
+@pytest.mark.parametrize(
+    ("body", "kind"),
+    [
+        ("atomicAdd(p + n, 1);", "Invalid __global__ atomic"),
+        ("atomicCAS(p + n, 0, 1);", "Invalid __global__ atomic"),
+        ("p[0] = __ldg(p + n);", "Invalid __global__ read"),
+        ("extern __shared__ int s[]; atomicMax(s + n, 1);", "Invalid __shared__ atomic"),
+        ("extern __shared__ int s[]; s[n] = 1; p[0] = s[n];", "Invalid __shared__ write"),
+    ],
+)
+def test_the_kind_of_an_access(cpu: CpuTrial, body: str, kind: str) -> None:
+    kernel = f"__global__ void f(int* p, int n) {{ {body} }}\n"
+    outcome = run(cpu, kernel + "int main() { int* p; cudaMalloc(&p, 16); f<<<1, 1, 16>>>(p, 4); report(); }")
+    assert outcome.sight is not None and outcome.sight.kind == kind
+    assert outcome.room is not None and outcome.room.kind == ("shared" if "shared" in kind else "memory")
+
+
+def test_threads_that_left_neither_vote_nor_count_as_active(cpu: CpuTrial) -> None:
+    source = """
+    __global__ void f(unsigned* out) {
+      if (threadIdx.x >= 20) return;
+      __syncwarp();
+      const unsigned active = __activemask();
+      const int all = __all_sync(active, 1), last = __shfl_sync(active, threadIdx.x, 19);
+      const int back = __shfl_sync(active, 7, -13);
+      if (threadIdx.x == 3) out[0] = active, out[1] = all, out[2] = last, out[3] = back;
+    }
+    int main() {
+      unsigned *out, got[4]; cudaMalloc(&out, 16); f<<<1, 40>>>(out);
+      cudaMemcpy(got, out, 16, cudaMemcpyDeviceToHost); printf("%x %u %u %u", got[0], got[1], got[2], got[3]);
+    }
+    """
+    outcome = run(cpu, source)
+    assert outcome.run is not None and outcome.run.stdout == "fffff 1 19 7", outcome
+
+
+TABLE = (
+    READ.replace("int at", "const int* at").replace("in[at]", "in[*at]")
+    + """
+int main() {
+  int *in, *out, *at, host = -1; cudaMalloc(&in, 4); cudaMalloc(&out, 4); cudaMalloc(&at, 4);
+  cudaMemcpy(at, &host, 4, cudaMemcpyHostToDevice);
+  get<<<1, 1>>>(in, out, at); report();
+}
+"""
+)
+
+
+def test_an_address_that_hangs_on_what_is_copied_must_go_on_so(cpu: CpuTrial) -> None:
+    original = run(cpu, TABLE)
+    assert original.copied and place_of(original) == "near"
+    other = TABLE.replace("in[*at]", "in[*at - 1]")
+    assert not run(cpu, other).copied and not run(cpu, other).lacking
+    cpu.copied = True
+    try:
+        assert run(cpu, other).lacking and not run(cpu, TABLE).lacking
+    finally:
+        cpu.copied = None
+
+
+def test_a_launch_ends_with_its_first_wrong_access_but_a_first_thread_is_waited_for(cpu: CpuTrial) -> None:
+    endless = """__global__ void f(int* p, int n) {
+      if (threadIdx.x == 1) p[n] = 1;
+      if (threadIdx.x == 2) for (;;) p[0]++;
+    }
+    int main() { int* p; cudaMalloc(&p, 16); f<<<1, 3>>>(p, 4); report(); }"""
+    assert place_of(run(cpu.limited(5.0), endless)) == "near"
+    odd = """__global__ void f(char* p) { *(int*)(p + (threadIdx.x || blockIdx.x)) = 1; }
+    int main() { char* p; cudaMalloc(&p, 16); f<<<BLOCKS, 2>>>(p); report(); }"""
+    for blocks, leading in ((1, False), (2, True)):
+        sight = run(cpu, odd.replace("BLOCKS", str(blocks))).sight
+        assert sight is not None and sight.misaligned and sight.leading is leading
+
+
+def test_a_verdict_of_another_fault_is_a_no() -> None:
+    sight = DeviceSight("get", "Invalid __global__ read", 4, False, "near")
+    fault = CuFault("program", False, ending="ends with 1", sight=sight)
+    outcome = CuOutcome("", False, (), Run("plain", 1), sight=sight)
+    assert fault.verdict("int main() {}", outcome).faults
+    assert fault.verdict("int main() {}", replace(outcome, lacking="it hangs on nothing")).why == "it hangs on nothing"

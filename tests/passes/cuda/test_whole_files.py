@@ -1,0 +1,256 @@
+"""What is for a .cu alone: the whole made flat in a step, and what a kernel is given."""
+
+from __future__ import annotations
+
+import pytest
+
+from shrinkray_gpu.cu.cu_program import program_of, text_of
+from shrinkray_gpu.passes.cuda import (
+    cuda_containers,
+    cuda_flattening,
+    cuda_inlining,
+    cuda_inputs,
+    cuda_objects,
+    cuda_owners,
+    cuda_parameters,
+    cuda_reports,
+    cuda_sizes,
+    cuda_unreachable,
+    cuda_unread,
+)
+from shrinkray_gpu.reduction.program import Program
+from shrinkray_gpu.reduction.rendering.render import render
+
+OWNED = """
+#include <vector>
+#define WIDTH 4
+template <typename T>
+class Buffer {
+ public:
+  explicit Buffer(size_t count) : count_(count) { cudaMalloc(&data_, count_ * sizeof(T)); }
+  explicit Buffer(const std::vector<T>& host) : Buffer(host.size()) {
+    cudaMemcpy(data_, host.data(), host.size() * sizeof(T), cudaMemcpyHostToDevice);
+  }
+  Buffer(const Buffer&) = delete;
+  ~Buffer() { cudaFree(data_); }
+  T* get() const { return data_; }
+ private:
+  size_t count_;
+  T* data_ = nullptr;
+};
+struct Shape { int rows = 2; std::vector<int> sizes; };
+static int twice(int n) { return n * 2; }
+static void unused() {}
+__global__ void gather(const float* in, const int* at, float* out, int count) {
+  const int first = at[threadIdx.x];
+  if (first < count) out[threadIdx.x] = in[at[first]];
+}
+int main() {
+  Shape shape;
+  for (int i = 0; i < 8; ++i) shape.sizes.push_back(i);
+  Buffer<int> at(shape.sizes);
+  Buffer<float> in(twice(shape.rows)), out(twice(3));
+  gather<<<1, WIDTH>>>(in.get(), at.get(), out.get(), shape.rows);
+  if (cudaError_t error = cudaDeviceSynchronize()) {
+    return 1;
+  }
+  shape.sizes.clear();
+}
+"""
+
+
+def flat(text: str) -> str:
+    return " ".join(text.split())
+
+
+def test_classes_functions_macros_and_what_is_behind_the_report_go_in_one_step() -> None:
+    program = program_of(OWNED, "x.cu")
+    whole, *shorter = cuda_flattening.find(program)
+    made = flat(text_of(render(program, [whole])))
+    for gone in ("Buffer", "Shape", "twice", "WIDTH", "unused", "clear"):
+        assert gone not in made, made
+    assert "cudaMemcpy(at_data, shape_sizes.data()," in made and "<<<1, 4>>>(in_data, at_data, out_data," in made
+    sizes = [render(program, [edit]).size.tokens for edit in (whole, *shorter)]
+    assert sizes[0] < min(sizes[1:]) and max(sizes) < program.size.tokens
+
+
+OWNERS = """
+#include <memory>
+struct Free { void operator()(void* p) const { cudaFree(p); } };
+template <typename T>
+using Owner = std::unique_ptr<T[], Free>;
+template <typename T>
+Owner<T> allocate(size_t n) { void* p; cudaMalloc(&p, n * sizeof(T)); return Owner<T>(static_cast<T*>(p)); }
+int main() {
+  std::unique_ptr<float, Free> one(make());
+  auto more = allocate<float>(3);
+  kernel<<<1, 1>>>(one.get(), more.get(), own->get());
+}
+"""
+
+
+def test_owners_become_pointers() -> None:
+    program = program_of(OWNERS, "x.cu")
+    (edit,) = cuda_owners.find(program)
+    made = flat(text_of(render(program, [edit])))
+    assert "using Owner = T*;" in made and "float* one(make());" in made and "(one, more, own->get());" in made
+    assert not [*cuda_owners.find(program_of(OWNERS.replace("kernel", "one.reset(); kernel"), "x.cu"))]
+    (whole, *_) = cuda_flattening.find(program)
+    assert "Free" not in text_of(render(program, [whole]))
+
+
+def test_what_a_method_returns_within_a_statement_gets_a_name_first() -> None:
+    source = """
+    struct Solver {
+      int steps;
+      explicit Solver(int n) : steps(n) {}
+      double solve() { double sum = 0; for (int i = 0; i < steps; ++i) sum += i; return sum; }
+    };
+    int main() { Solver solver(3); printf("%g", solver.solve() + 1); }
+    """
+    program = program_of(source, "x.cu")
+    assert not [*cuda_objects.find(program)]
+    (whole, *_) = cuda_flattening.find(program)
+    made = flat(text_of(render(program, [whole])))
+    summed = "double solve_value = 0; for (int i = 0; i < 3; ++i) solve_value += i;"
+    assert made == f'int main() {{ {summed} printf("%g", solve_value + 1); }}'
+
+
+def test_the_includes_that_nothing_needs_go_at_once() -> None:
+    needed = ("cstdio", "cstring", "vector", "cub/cub.cuh", "own/thing.h", "algorithm")
+    source = "".join(f"#include <{each}>\n" for each in ("cuda_runtime.h", "random", "string", "cstdlib", *needed))
+    source += "int main() { std::vector<int> v; std::memcpy(&v, &v, std::max_element(v)); printf(0); }\n"
+    program = program_of(source, "x.cu")
+    (edit,) = cuda_unreachable.find_needless(program)
+    left = text_of(render(program, [edit]))
+    assert [line.split("<")[1][:-1] for line in left.splitlines() if "#" in line] == [*needed]
+    assert not [*cuda_unreachable.find_needless(program_of(left, "x.cu"))]
+
+
+def test_a_script_keeps_what_it_may_call() -> None:
+    script = Program.from_text(f"source = r'''{OWNED}'''\nrun(source)\n")
+    assert script.literals and not [*cuda_flattening.find(script)] and not [*cuda_inputs.find(script)]
+
+
+def without(source: str, name: str) -> list[str]:
+    program = program_of(source, "x.cu")
+    edits = [each for each in cuda_inputs.find(program) if each.what.endswith(f" {name}")]
+    return [flat(text_of(render(program, [each]))) for each in edits]
+
+
+KERNEL = """
+struct Pair { int a, b; };
+__global__ void gather(const float* in, const int* at, const Pair* pairs, float* out, int count) {
+  const Pair pair = pairs[threadIdx.x];
+  for (int i = 0; i < count; ++i) out[i] = in[at[i]] + __ldg(in + pair.a);
+}
+int main() { gather<<<1, 1>>>(in, at, pairs, out, count); }
+"""
+
+
+def test_what_is_read_is_nothing_and_what_is_written_is_not() -> None:
+    (made, _) = without(KERNEL, "out")
+    assert "for (int i = 0; i < count; ++i) {}" in made or "i < count; ++i) ;" in made, made
+    assert "gather<<<1, 1>>>(in, at, pairs, count)" in made
+    (made,) = without(KERNEL, "in")
+    assert "out[i] = 0 + 0;" in made and "gather(const int* at," in made
+    (made,) = without(KERNEL, "pairs")
+    assert "const Pair pair = {};" in made
+    (made,) = without(KERNEL, "count")
+    assert "i < 1;" in made
+
+
+def test_an_index_that_came_from_memory_becomes_its_place_only_within_another_index() -> None:
+    nothing, place = without(KERNEL, "at")
+    assert "in[0]" in nothing and "in[i]" in place
+    (alone,) = without(KERNEL.replace("in[at[i]]", "in[0] + at[i]"), "at")
+    assert "in[0] + 0" in alone
+
+
+@pytest.mark.parametrize("use", ["f(in);", "const float* p = in + 1; out[0] = *p;", "float x = (&in[1])[0];"])
+def test_a_pointer_that_is_passed_on_stays(use: str) -> None:
+    assert not without(KERNEL.replace("const Pair pair", f"{use} const Pair pair"), "in")
+
+
+def test_a_constructor_that_is_deleted_takes_no_arguments_from_the_others() -> None:
+    program = program_of(OWNED.replace("Shape shape;", "int nobody = 0; Shape shape;"), "x.cu")
+    for module in (cuda_unread, cuda_parameters):
+        made = [flat(text_of(render(program, [each]))) for each in module.find(program)]
+        assert made and all("Buffer(size_t count)" in each or "class Buffer" not in each for each in made)
+
+
+def test_memory_that_nothing_reads_goes_with_what_fills_it() -> None:
+    source = """
+    int main() {
+      std::vector<int> host;
+      for (int i = 0; i < 9; ++i) host.push_back(i);
+      int* data; float* out;
+      cudaMalloc(&data, host.size() * 4);
+      cudaMemcpy(data, host.data(), host.size() * 4, cudaMemcpyHostToDevice);
+      cudaMalloc((void**)&out, 4);
+      kernel<<<1, 1>>>(out);
+      cudaFree(data);
+    }
+    """
+    assert unread(source) == "int main() { float* out; cudaMalloc((void**)&out, 4); kernel<<<1, 1>>>(out); }"
+    outside = source.replace("for (int i = 0; i < 9", "int i = 0; for (; i < 9").replace("(out);", "(out, i);")
+    assert "i < 9" in unread(outside)
+    assert "next()" in unread(source.replace("host.push_back(i)", "host.push_back(next())"))
+
+
+def unread(source: str) -> str:
+    program = program_of(source, "x.cu")
+    return flat(text_of(render(program, [next(iter(cuda_unread.find(program)))])))
+
+
+def test_a_part_stands_for_a_size_wherever_that_is_written_and_no_number_does() -> None:
+    size = "std::max<size_t>(rows.size() * (wide + 31), 1) * sizeof(float)"
+    source = f"int main() {{ cudaMalloc(&p, {size}); cudaMemset(p, 0, {size}); cudaMalloc(&q, 4 * sizeof(int)); }}\n"
+    program = program_of(source, "x.cu")
+    made = [flat(text_of(render(program, [each]))) for each in cuda_sizes.find(program)]
+    rest = "cudaMalloc(&q, 4 * sizeof(int)); }"
+    parts = ("rows.size()", "wide")
+    assert made == [f"int main() {{ cudaMalloc(&p, {each}); cudaMemset(p, 0, {each}); {rest}" for each in parts]
+
+
+def test_of_a_vector_that_nothing_reads_the_size_stays() -> None:
+    source = """
+    int main() {
+      std::vector<int> order(n + 1);
+      for (size_t i = 0; i < order.size(); ++i) order[i] = order.size() - i;
+      run(order.size());
+    }
+    """
+    program = program_of(source, "x.cu")
+    size, *_ = cuda_containers.find(program)
+    assert flat(text_of(render(program, [size]))) == "int main() { run(n + 1); }"
+    read = program_of(source.replace("run(order.size())", "run(order[0])"), "x.cu")
+    assert not [each for each in cuda_containers.find(read) if each.what.startswith("size")]
+
+
+def test_a_short_function_goes_wherever_it_is_called() -> None:
+    source = "int pitch(int n) { return n + 1; }\nint main() { int a = pitch(2 * b); return pitch(a) * 4; }\n"
+    program = program_of(source, "x.cu")
+    (edit,) = cuda_inlining.find(program)
+    assert flat(text_of(render(program, [edit]))) == "int main() { int a = (2 * b) + 1; return (a + 1) * 4; }"
+
+
+def test_what_is_behind_a_report_that_leaves_is_never_run() -> None:
+    source = """
+    int main() {
+      for (int i = 0; i < 2; ++i) {
+        kernel<<<1, 1>>>();
+        if (cudaError_t error = cudaDeviceSynchronize()) { exit(2); }
+        more();
+      }
+      rest();
+    }
+    """
+    program = program_of(source, "x.cu")
+    (edit,) = cuda_reports.find_behind(program)
+    made = text_of(render(program, [edit]))
+    assert "more" not in made and "rest" not in made and "exit(2)" in made
+    left = source.replace("exit(2);", "count++;")
+    assert not [*cuda_reports.find_behind(program_of(left, "x.cu"))]
+    returns = [each for each in cuda_reports.find(program) if each.what.startswith("return for exit")]
+    assert [flat(text_of(render(program, [each]))).count("{ return 2; }") for each in returns] == [1]
