@@ -153,6 +153,7 @@ def result_of(
         verified=final.verified,
         final_runs=final.runs,
         ended=reduction.ended,
+        early=reduction.early,
         command=command_of(output, options, plan),
         lifted=ready.start.told,
         others=tuple(other_fault_line(find) for find in finds.by_size),

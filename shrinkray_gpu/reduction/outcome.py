@@ -94,8 +94,10 @@ class Reduction:
     """What is left, and what it took."""
 
     program: Program
-    ended: Literal["done", "stopped", "out of time", "interrupted"]
+    ended: Literal["done", "stopped", "out of time", "stopped early", "interrupted"]
     line: tuple[Program, ...]
     """The start and all that was accepted after it and not taken back, in this order."""
     cost: SearchCost
     checks: CheckResults
+    early: str = ""
+    """Why a search that was stopped early did not go on."""
