@@ -24,13 +24,13 @@ from shrinkray_gpu.oracle.verdict import Answer, Verdict
 from shrinkray_gpu.passes.layout.layout import layout
 from shrinkray_gpu.reduction.for_the_reader import with_layout
 from shrinkray_gpu.reduction.outcome import Reduction
-from shrinkray_gpu.reduction.plain_file import replace_file
 from shrinkray_gpu.reduction.program import Program
 from shrinkray_gpu.runner import cores
 from shrinkray_gpu.runner.extensions import lacking
 from shrinkray_gpu.runner.fence import refused
 from shrinkray_gpu.runner.lanes import START, Setup
 from shrinkray_gpu.runner.plain import fence, run_file
+from shrinkray_gpu.runner.plain_file import replace_file
 from shrinkray_gpu.runner.run import Run
 from shrinkray_gpu.runner.scratch_folder import scratch_folder
 from shrinkray_gpu.runner.shared_gpu import unshared
