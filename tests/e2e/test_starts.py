@@ -25,7 +25,16 @@ def test_workers_and_what_is_no_evidence_are_forks_of_one_that_has_torch_importe
         starts.append((command[3:], how["zygote"] is not None))
         return usual(command, **how)
 
+    cold_texts: list[str] = []
+    in_lane = lanes.Lane.run
+
+    def run(lane: lanes.Lane, request: Request, settings: RunSettings, *, mode: str, seconds: float) -> Any:
+        if mode == "cold":
+            cold_texts.append(request.source)
+        return in_lane(lane, request, settings, mode=mode, seconds=seconds)
+
     monkeypatch.setattr(lanes, "Guarded", recorded)
+    monkeypatch.setattr(lanes.Lane, "run", run)
     path = tmp_path / "failing.py"
     path.write_text(NARROW_TILES)
     shrinkray_gpu.reduce(path, oracle="misaligned address", arch="sm_90", report=False, jobs=2)
@@ -33,6 +42,7 @@ def test_workers_and_what_is_no_evidence_are_forks_of_one_that_has_torch_importe
     # The first run, those that confirm a step and those of the result are new interpreters.
     assert (cold[0], cold[-1]) == (False, False) and any(cold[1:-1]) and len(cold) > 3, starts
     assert all(forked for options, forked in starts if not options), starts
+    assert len(cold_texts) == len(set(cold_texts)), "none is run twice: the result's clean run may be the search's last"
 
 
 COMPILE = """\
