@@ -76,8 +76,9 @@ class CheckResults:
     """How often a confirmation took the course back."""
     verified: Program
     """The last program that a cold run confirmed (the start, if none did)."""
-    shown: Program | None = None
-    """The last program that a cold run of this course showed, in this very text; None where none did."""
+    shown: Program | None = field(default=None, compare=False)
+    """The last program that a cold run of this course showed, in this very text; None where none did. What a resumed
+    course recalled is no run of it, so this alone differs there."""
     control_checks: int = 0
     """How often the controls were asked in this course, replayed answers among them."""
     control_slips: int = 0
