@@ -40,6 +40,8 @@ class Options:
     """The kind of its GPUs, by Ray's names: `H100`."""
     timeout: float | None = None
     max_time: float | None = None
+    fast: bool = False
+    """Whether the search ends where its next step is not worth ten seconds."""
     environment: Mapping[str, str] = field(default_factory=dict)
     cwd: Path | None = None
     writable: tuple[Path, ...] = ()

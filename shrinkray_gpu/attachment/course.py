@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from shrinkray_gpu.reduction.plain_file import open_plain
+from shrinkray_gpu.runner.plain_file import open_plain
 
 
 @dataclass(frozen=True)

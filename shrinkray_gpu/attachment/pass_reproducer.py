@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from shrinkray_gpu.reduction.plain_file import left_text
 from shrinkray_gpu.runner.knob_settings import KnobSetting
+from shrinkray_gpu.runner.plain_file import left_text
 from shrinkray_gpu.runner.pool import Pool
 from shrinkray_gpu.runner.run import Run
 from shrinkray_gpu.runner.scratch_folder import scratch_folder

@@ -16,7 +16,7 @@ from shrinkray_gpu.calibration.plan import Plan
 from shrinkray_gpu.calibration.rate import with_rate
 from shrinkray_gpu.errors import UsageError
 from shrinkray_gpu.oracle.statistics import Rate, by_chance
-from shrinkray_gpu.runner.fence import advice, refused
+from shrinkray_gpu.runner.fence import advice, refused_or_written
 from shrinkray_gpu.runner.pool import Pool
 
 CONTEXT_BYTES = 600 << 20
@@ -89,7 +89,7 @@ def _as_cold(plan: Plan, pool: Pool, source: str) -> Plan:
         mode = replace(mode, why="the fault shows in a forked child as in a cold process")
         return replace(plan, seen=found, pool=pool).in_mode(mode)
     told = f"in a forked worker the original does not show its fault ({verdicts[0].why})"
-    if fenced := advice(refused(runs[0], pool.script.cwd)):
+    if fenced := advice(refused_or_written(runs[0], pool.script.cwd, plan.reference)):
         told += f": {fenced}"
     if not showing and cold.sightings == cold.runs:
         if cold.runs < ALIKE:

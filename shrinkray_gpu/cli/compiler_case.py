@@ -29,7 +29,7 @@ Say = Callable[[str], None]
 Shown = Callable[[int, IrTally], None]
 OF_PROGRAMS = (
     "launch", "reject", "keep", "skip", "controls", "control_environment", "control_patches", "cu", "zipped", "mode",
-    "resume", "cwd", "writable", "sandbox", "final_runs", "nvcc", "ray", "accelerator",
+    "resume", "fast", "cwd", "writable", "sandbox", "final_runs", "nvcc", "ray", "accelerator",
 )  # fmt: skip
 """Options of a reduction of a program that say nothing of what a compiler reads."""
 OF_CORPORA = ("bisected", "names", "runs", "junit", "html", "sandbox", "ray", "accelerators", "shard")

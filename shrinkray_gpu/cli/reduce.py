@@ -57,7 +57,7 @@ class _Reduce(TakesModule):
         "What FILE may be": ("m", "sources", "launch", "pass", "ptxas", "nvcc"),
         "How it is run": ("arch", "python", "env", "cwd", "writable", "sandbox"),
         "What it is spread over": ("jobs", "gpus", "ray", "accelerator"),
-        "How long it may take": ("timeout", "max-time", "final-runs", "resume", "restart", "check"),
+        "How long it may take": ("timeout", "max-time", "fast", "final-runs", "resume", "restart", "check"),
         "What comes of it": ("output", "no-report", "for", "publish", "zip", "cu", "gpu-price"),
         "What is said": ("quiet", "verbose", "json", "help"),
         "To study the tool": ("list-passes", "skip-pass", "seed", "mode"),
@@ -114,6 +114,7 @@ class _Reduce(TakesModule):
     metavar="S",
     help="Seconds of search, after which the best so far is the result.",
 )
+@click.option("--fast", is_flag=True, help="End the search where its next step is not worth ten seconds.")
 @click.option(
     "--seed", type=int, metavar="N", default=0, show_default=True, help="The same seed gives the same result."
 )

@@ -59,7 +59,7 @@ _CAVEATS = ("not guarded", "not on this machine", "open, since")
 
 
 def _head(result: Result, file: Path, command: Command | None) -> str:
-    done = {"done": "reduced", "out of time": "out of time, the best so far"}
+    done = {"done": "reduced", "out of time": "out of time, the best so far", "stopped early": "stopped early"}
     head = done.get(result.ended, "interrupted, the best so far")
     took = f"in {sum(result.seconds[part] for part in _PARTS):.0f} s"
     if command is not None:  # nobody counted all that it runs
@@ -98,16 +98,18 @@ def rows_of(result: Result, *, whole: bool) -> Iterator[Row]:
         *(("met on the way", other) for other in result.others[:TOLD]),
         ("", f"and {more} more other faults in the same folder" if more > 0 else ""),
         ("", f"{sum(result.tries.values())} tries ({tries}): {_spent(result)}" if whole else ""),
+        ("stopped early", result.early),
         ("saved", os.path.relpath(result.output) if sys.stdout.isatty() else str(result.output)),
         ("plain CUDA", result.cu),
         ("to attach", result.attachment and f"{result.attachment}{_beside(result)}"),
         ("shows the fault", as_called(result.command)),
-        ("go on with", "the same command and --resume" if result.ended != "done" else ""),
+        ("go on with", _GO_ON.get(result.ended, "the same command and --resume")),
     ):
         if text:
             yield label, text
 
 
+_GO_ON = {"done": "", "stopped early": "the same command with --resume in place of --fast"}
 _PARTS = ("start", "search", "check")
 
 

@@ -29,8 +29,8 @@ from shrinkray_gpu.oracle import Fault, Oracle, all_of, parse
 from shrinkray_gpu.oracle.hang import DEVICE, HOST, HangOracle
 from shrinkray_gpu.oracle.words import compiler_pattern
 from shrinkray_gpu.reduction.comment_above import one_line
-from shrinkray_gpu.reduction.plain_file import open_plain
 from shrinkray_gpu.reduction.program import read_program
+from shrinkray_gpu.runner.plain_file import open_plain
 
 FILE = "case.toml"
 LARGEST = 1 << 20

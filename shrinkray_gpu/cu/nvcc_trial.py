@@ -28,6 +28,7 @@ from shrinkray_gpu.runner.inside.cuda_cpp.nvcc import was_killed
 from shrinkray_gpu.runner.lanes import Setup
 from shrinkray_gpu.runner.launch_recorder import Room
 from shrinkray_gpu.runner.plain import fence, run_words
+from shrinkray_gpu.runner.plain_file import left_text
 from shrinkray_gpu.runner.run import Run
 from shrinkray_gpu.runner.scratch_folder import scratch_folder
 
@@ -37,6 +38,8 @@ LIMIT = 600.0
 """Seconds for what nobody has timed yet."""
 _OPTIMISES = re.compile(r"(-O\d|--optimize.*|-lineinfo|--generate-line-info|-G|--device-debug)\Z")
 _KILLED = (-9, 137)
+_LAUNCH = re.compile(r"(\d{1,9}) (.*)")
+"""What the runtime of our own writes of one: its error, and the kernel."""
 _SEVERAL = re.compile(r"not allowed when compiling for multiple GPU architectures")
 
 
@@ -277,11 +280,8 @@ def _recorder() -> Path | None:
 
 
 def _launches(told: Path) -> tuple[HostedLaunch, ...]:
-    try:
-        lines = told.read_text(encoding="utf-8", errors="replace").splitlines()
-    except OSError:
-        return ()
-    pairs = [line.partition(" ") for line in lines]
+    """What the runtime wrote, where the program left it as it was."""
+    pairs = [_LAUNCH.fullmatch(line) for line in left_text(told).splitlines()]
     return tuple(
-        HostedLaunch(host_code.plain_name(host_code.demangle(name.encode())), int(error)) for error, _, name in pairs
+        HostedLaunch(host_code.plain_name(host_code.demangle(pair[2].encode())), int(pair[1])) for pair in pairs if pair
     )

@@ -83,7 +83,7 @@ def conclude(
         apart = ready.clean_runs_alone
         looked = beside.submit(checks.compared, best) if checks and not apart else None
         told = beside.submit(look) if not apart else None
-        final = final_check(ready.shown(best), output, plan, options)
+        final = final_check(ready.shown(best), output, plan, options, reduction.checks.shown)
     if told is not None:
         told.result()
     if final.unknown:
@@ -153,6 +153,7 @@ def result_of(
         verified=final.verified,
         final_runs=final.runs,
         ended=reduction.ended,
+        early=reduction.early,
         command=command_of(output, options, plan),
         lifted=ready.start.told,
         others=tuple(other_fault_line(find) for find in finds.by_size),

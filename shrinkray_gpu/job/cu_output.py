@@ -44,6 +44,8 @@ def make(text: str, output: Path, plan: calibration.Plan, options: Options) -> s
     if build is None:
         return "no .cu: it builds no extension whose host code can be run without torch's headers"
     flags = [flag for flag in build.flags if flag not in _FOR_TORCH]
+    if not all(map(str.isprintable, flags)):  # behind a line break the rest of the command would be code
+        return "no .cu: a flag of its build is no line of text"
     shown = f"{shlex.join(['nvcc', *flags, path.name, '-o', path.stem])} && ./{path.stem}"
     try:
         literals = Program.from_text(text).literals

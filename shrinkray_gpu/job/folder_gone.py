@@ -15,7 +15,7 @@ from pathlib import Path
 
 from shrinkray_gpu.errors import FolderGone
 from shrinkray_gpu.reduction.journal import Journal
-from shrinkray_gpu.reduction.plain_file import replace_file
+from shrinkray_gpu.runner.plain_file import replace_file
 
 
 @contextmanager

@@ -60,7 +60,7 @@ class Inquiry:
         self._threads.shutdown(cancel_futures=True)
 
     def wants_attachment(self, reduction: Reduction) -> bool:
-        return self.options.report and reduction.ended in ("done", "out of time") and not self.stop()
+        return self.options.report and reduction.ended not in ("stopped", "interrupted") and not self.stop()
 
     def begin_verdict(self) -> None:
         """Begin to ask whose fault it is, where that may go on beside the clean runs."""

@@ -21,10 +21,10 @@ from shrinkray_gpu.ptx.ptx_replay import fault_told
 from shrinkray_gpu.ptx.ptxas_fault import PtxasFault, fault_in
 from shrinkray_gpu.ptx.reduce_ptx import check_ptx, reduce_ptx
 from shrinkray_gpu.ptx.release_table import head_lines
-from shrinkray_gpu.reduction.plain_file import left_text
 from shrinkray_gpu.runner import cores
 from shrinkray_gpu.runner.knob_settings import KnobSetting
 from shrinkray_gpu.runner.lanes import Setup
+from shrinkray_gpu.runner.plain_file import left_text
 from shrinkray_gpu.runner.pool import Pool
 from shrinkray_gpu.runner.run import Run
 from shrinkray_gpu.runner.scratch_folder import scratch_folder

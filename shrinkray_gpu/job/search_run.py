@@ -93,6 +93,7 @@ def search(
             skip=options.skip,
             stop=stop,
             deadline=time.monotonic() + options.max_time if options.max_time else None,
+            fast=options.fast,
         ),
         rewrites=Rewrites(
             lifts=_lifts(ready.program, test, plan, say) if may_lift else None,

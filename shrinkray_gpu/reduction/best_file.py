@@ -9,7 +9,7 @@ from pathlib import Path
 
 from shrinkray_gpu.errors import UsageError
 from shrinkray_gpu.reduction.extent import Extent
-from shrinkray_gpu.reduction.plain_file import open_plain, replace_file
+from shrinkray_gpu.runner.plain_file import open_plain, replace_file
 
 
 class BestFile:

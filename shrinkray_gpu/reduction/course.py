@@ -26,4 +26,6 @@ class Course:
     """Whether somebody asked for the end."""
     deadline: float | None = None
     """In terms of `clock`. It ends the search with the best so far, as `stop` and Ctrl-C in the test do."""
+    fast: bool = False
+    """Whether the search ends where the next step is not worth ten seconds."""
     clock: Callable[[], float] = time.monotonic

@@ -30,6 +30,7 @@ from shrinkray_gpu.reduction.rounds import Rounds
 from shrinkray_gpu.reduction.spending import cost_table
 from shrinkray_gpu.reduction.state import State
 from shrinkray_gpu.reduction.steps import Steps
+from shrinkray_gpu.reduction.worth import Worth
 
 
 def reduce_program(
@@ -80,7 +81,8 @@ class Engine:
         self.interestingness, self.journal, self.plan = test, journal, checks
         self.course, self.rewrites, self.report = course, rewrites, report
         self.state = state = State(program, program, report.progress)
-        self.ending = ending = Ending(course.stop, course.deadline, course.clock)
+        worth = Worth(self.passes, state, course.clock, fast=course.fast)
+        self.ending = ending = Ending(course.stop, course.deadline, course.clock, worth.check)
         other_fault = once(report.other_fault)
         self.steps = steps = Steps(state, journal, checks, other_fault=other_fault)
         self.checks = steps.checks
@@ -88,20 +90,24 @@ class Engine:
         self.finder = EditFinder(state, self.test, ending, instrument=rewrites.instrument, keep=course.keep)
         self.searching = PassSearch(state, steps, self.test, self.finder, course)
         trials = GrownTrials(state, steps, self.test, self.finder, self.searching, self.passes)
-        self.rounds = Rounds(self.passes, state, steps, self.test, ending, self.searching, trials)
+        self.rounds = Rounds(self.passes, state, steps, self.test, ending, worth, self.searching, trials)
 
     def reduce(self) -> Reduction:
         state, layout = self.state, self.rewrites.layout
-        ended: Literal["done", "stopped", "out of time", "interrupted"] = "done"
+        ended: Literal["done", "stopped", "out of time", "stopped early", "interrupted"] = "done"
+        early = ""
         try:
             begin(self.original, self.journal, state, self.steps, self.test)
             # What the user wants kept would be lost in the launch alone.
             if self.rewrites.lifts is not None and not kept_nodes(state.current, frozenset(self.course.keep)):
                 lift(self.rewrites.lifts, self.journal, state, self.steps, self.test)
-            self.rounds.to_the_fixpoint()
+            early = self.rounds.to_the_end()
             if layout is not None:
                 lay_out(layout, state, self.steps, self.test)
-            self.journal.end()
+            if early:
+                ended = "stopped early"
+            else:
+                self.journal.end()
             state.tell("note", cost_table(state.counts.passes))
         except SearchStopped as e:
             ended = e.why
@@ -109,10 +115,12 @@ class Engine:
                 self.checks.before_leaving(state.counts.considered)
         except KeyboardInterrupt:
             ended = "interrupted"
+        laid_out = layout is None or ended in ("done", "stopped early")
         return Reduction(
-            program=state.best if ended == "done" or layout is None else with_layout(layout, state.best),
+            program=state.best if laid_out or layout is None else with_layout(layout, state.best),
             ended=ended,
             line=tuple(step.program for step in self.steps.line.steps),
             cost=state.counts.cost(state.round),
             checks=self.checks.results(),
+            early=early,
         )

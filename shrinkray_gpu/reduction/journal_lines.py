@@ -18,7 +18,7 @@ from typing import IO, Any
 from shrinkray_gpu.errors import UsageError
 from shrinkray_gpu.oracle.fault import Fault
 from shrinkray_gpu.oracle.verdict import Answer, Verdict
-from shrinkray_gpu.reduction.plain_file import open_plain
+from shrinkray_gpu.runner.plain_file import open_plain
 
 _SEALED = re.compile(rb'(\{.*),"crc":"([0-9a-f]{8})"\}')
 _KINDS: Mapping[str, tuple[type, ...]] = {

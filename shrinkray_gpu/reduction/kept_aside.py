@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import count
 from pathlib import Path
 
-from shrinkray_gpu.reduction.plain_file import replace_file
+from shrinkray_gpu.runner.plain_file import replace_file
 
 FOLDER = "other_faults"
 

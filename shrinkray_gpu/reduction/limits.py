@@ -13,19 +13,30 @@ class SearchStopped(Exception):
         self.why = why
 
 
+class NotWorthIt(Exception):
+    """Nothing that the search may try next is worth its time, and why."""
+
+
 class TrialTriesSpent(Exception):
     """A trial has used up its tries."""
 
 
 class Ending:
-    """Asked before anything that takes long. `deadline` is in terms of `clock`."""
+    """Asked before anything that takes long. `deadline` is in terms of `clock`; `worth` is asked as well."""
 
-    def __init__(self, stop: Callable[[], bool], deadline: float | None, clock: Callable[[], float]) -> None:
-        self.stop, self.deadline, self.clock = stop, deadline, clock
+    def __init__(
+        self,
+        stop: Callable[[], bool],
+        deadline: float | None,
+        clock: Callable[[], float],
+        worth: Callable[[], None],
+    ) -> None:
+        self.stop, self.deadline, self.clock, self.worth = stop, deadline, clock, worth
 
     def check(self) -> None:
-        """Raises SearchStopped."""
+        """Raises SearchStopped or NotWorthIt."""
         if self.stop():
             raise SearchStopped("stopped")
         if self.deadline is not None and self.clock() >= self.deadline:
             raise SearchStopped("out of time")
+        self.worth()

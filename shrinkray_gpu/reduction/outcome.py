@@ -76,6 +76,9 @@ class CheckResults:
     """How often a confirmation took the course back."""
     verified: Program
     """The last program that a cold run confirmed (the start, if none did)."""
+    shown: Program | None = field(default=None, compare=False)
+    """The last program that a cold run of this course showed, in this very text; None where none did. What a resumed
+    course recalled is no run of it, so this alone differs there."""
     control_checks: int = 0
     """How often the controls were asked in this course, replayed answers among them."""
     control_slips: int = 0
@@ -94,8 +97,10 @@ class Reduction:
     """What is left, and what it took."""
 
     program: Program
-    ended: Literal["done", "stopped", "out of time", "interrupted"]
+    ended: Literal["done", "stopped", "out of time", "stopped early", "interrupted"]
     line: tuple[Program, ...]
     """The start and all that was accepted after it and not taken back, in this order."""
     cost: SearchCost
     checks: CheckResults
+    early: str = ""
+    """Why a search that was stopped early did not go on."""

@@ -6,11 +6,12 @@ from collections.abc import Sequence
 
 from shrinkray_gpu.reduction.cached_test import CachedTest
 from shrinkray_gpu.reduction.grown_trials import GrownTrials
-from shrinkray_gpu.reduction.limits import Ending
+from shrinkray_gpu.reduction.limits import Ending, NotWorthIt
 from shrinkray_gpu.reduction.outcome import PassLike
 from shrinkray_gpu.reduction.pass_search import PassSearch
 from shrinkray_gpu.reduction.state import State
 from shrinkray_gpu.reduction.steps import Steps
+from shrinkray_gpu.reduction.worth import Worth
 
 WORTHWHILE = 0.95
 """Another round of an early stage only where the last one left no more than this of the tokens."""
@@ -26,13 +27,29 @@ class Rounds:
         steps: Steps,
         test: CachedTest,
         ending: Ending,
+        worth: Worth,
         searching: PassSearch,
         trials: GrownTrials,
     ) -> None:
         self.passes, self.state, self.checks, self.test = passes, state, steps.checks, test
-        self.ending, self.searching, self.trials = ending, searching, trials
+        self.ending, self.worth, self.searching, self.trials = ending, worth, searching, trials
 
-    def to_the_fixpoint(self) -> None:
+    def to_the_end(self) -> str:
+        """To the fixpoint; where the course is a fast one, until nothing is worth its time and the checks agree. Why it
+        stopped early, if it did."""
+        counts = self.state.counts
+        while True:
+            try:
+                self._to_the_fixpoint()
+                return ""
+            except NotWorthIt as why:
+                undone = counts.undone
+                self.checks.before_leaving(counts.considered)
+                self.be_thorough(False)
+                if counts.undone == undone:
+                    return str(why)
+
+    def _to_the_fixpoint(self) -> None:
         """Rounds over the passes of the first stage, then over those of the second too, at last over all of them. A new
         round only for fewer tokens: half of a trial's time went into running everything again after a mere literal had
         changed.
@@ -75,7 +92,8 @@ class Rounds:
         before, undone = state.current, counts.undone
         state.put_off = False
         for at, each in enumerate(passes, start=1):
-            with counts.billed(each.name, state, self.ending.clock):
+            waiting = (*passes[at:], *passes[: at - 1])
+            with counts.billed(each.name, state, self.ending.clock), self.worth.turn(each, waiting):
                 self._run(each, coming=passes[at:])
             self.checks.at_point(counts.considered)
         return state.current.size.tokens < before.size.tokens or counts.undone > undone

@@ -41,9 +41,11 @@ class Result:
     """How many of the final cold runs showed the fault, of `final_runs`."""
     final_runs: int
     ended: str
-    """`done`, `stopped` (Ctrl-C), `out of time` or `interrupted`."""
+    """`done`, `stopped` (Ctrl-C), `out of time`, `stopped early` (`--fast`) or `interrupted`."""
     command: str
     """Shows the fault."""
+    early: str = ""
+    """Why a search that was stopped early did not go on."""
     lifted: str = ""
     """Whether the faulty launch alone was taken for the program, or why not; empty if that was no question."""
     fault: str = ""

@@ -1,7 +1,8 @@
 """The fence around candidates (`inside/fence`): what held of it, and what it refused a run.
 
 A refusal of a write reads like a file that nobody may write. It is the fence's where the tool itself, which has none,
-may write there. Code that is not Python's does not say which file it was: such a refusal is not recognised.
+may write there. Code that is not Python's (a database) does not say which file it was. Where a program shows its fault
+outside of the fence alone, what it wrote there is named instead.
 """
 
 from __future__ import annotations
@@ -26,6 +27,11 @@ def refused(run: Run, cwd: Path) -> tuple[Path, ...]:
     said = "\n".join([run.failure.text, run.failure.traceback] if run.failure else []) + run.stderr
     named = [Path(os.path.abspath(cwd / name)) for found in _REFUSED.findall(said) for name in found if name]
     return tuple(path for path in dict.fromkeys(named) if _is_writable(path))
+
+
+def refused_or_written(run: Run, cwd: Path, outside: Run) -> tuple[Path, ...]:
+    """What it names as refused; where it names nothing, the files that the same program wrote `outside` of it."""
+    return refused(run, cwd) or tuple(path for path in map(Path, outside.writes) if path.is_file())
 
 
 NOT_ASKED = (landlock.TCP,)

@@ -13,12 +13,14 @@ import re
 import shutil
 import subprocess
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from shrinkray_gpu.device.own_commands import run_command
 from shrinkray_gpu.errors import UsageError
+from shrinkray_gpu.runner.plain_file import open_left
 
 SOURCE = Path(__file__).with_name("launch_recorder.c")
 FLAGS = ("-shared", "-fPIC", "-O2", "-std=gnu11", "-w", "-fvisibility=hidden")
@@ -156,7 +158,7 @@ def _read(path: Path) -> Iterable[RecordedLaunch]:
 
 
 def _events(path: Path) -> Iterator[dict[str, Any]]:
-    with path.open("rb") as lines:
+    with suppress(OSError), open(path, "rb", opener=open_left) as lines:
         for line in lines:
             try:
                 yield json.loads(line.decode("utf-8", "surrogateescape"))

@@ -10,7 +10,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any
 
-from shrinkray_gpu.runner.lanes import COMES_UP, MEMORY, Lane, Worker
+from shrinkray_gpu.runner.lanes import COMES_UP, CONTEXTS, MEMORY, Lane, Worker
 from shrinkray_gpu.runner.request import Request, RunSettings
 from shrinkray_gpu.runner.run import Run
 
@@ -157,7 +157,7 @@ class Stock:
         trouble = ""
         for _ in range(3):
             lane = self.take(terms.fresh)
-            if not lane.wait_ready(COMES_UP):
+            if not lane.wait_ready(CONTEXTS if self.worker.setup.warm else COMES_UP):
                 trouble = lane.trouble
                 if not lane.silent:
                     lane.ended(1.0)  # until its parent tells of it, or is known to be gone

@@ -19,7 +19,7 @@ from shrinkray_gpu.device import architectures
 from shrinkray_gpu.errors import UsageError
 from shrinkray_gpu.questions.bisect.answer_log import settings_with_digests
 from shrinkray_gpu.reduction.journal_lines import read_journal, take_lines
-from shrinkray_gpu.reduction.plain_file import open_plain
+from shrinkray_gpu.runner.plain_file import open_plain
 from shrinkray_gpu.triage.reductions import REDUCED
 from shrinkray_gpu.triage.reported import ReportedFailure
 from shrinkray_gpu.triage.reruns import Rerun

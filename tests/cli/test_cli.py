@@ -13,7 +13,7 @@ from click.testing import CliRunner
 
 from shrinkray_gpu.cli.main import main
 from shrinkray_gpu.job import reduce as job
-from shrinkray_gpu.reduction.plain_file import replace_file
+from shrinkray_gpu.runner.plain_file import replace_file
 
 
 def test_a_full_disk_is_told_in_one_line_with_what_is_safe_and_what_to_do(

@@ -84,3 +84,11 @@ def test_a_program_that_is_laid_out_anew_is_not_said_to_have_shrunk_to_more_line
     assert capsys.readouterr().out.startswith("reduced: x.py from 8 tokens to 5, in 6 s\n")
     tell(replace(RESULT, before=(3, 8), after=(3, 5)), Path("x.py"), None, whole=False)
     assert capsys.readouterr().out.startswith("reduced: x.py from 3 lines to 3, 8 tokens to 5, in 6 s\n")
+
+
+def test_a_search_that_was_stopped_early_says_so_and_how_to_go_on() -> None:
+    early = replace(RESULT, ended="stopped early", early="the last turns of all passes took 0 tokens in 4 s")
+    rows = dict(rows_of(early, whole=False))
+    assert rows["stopped early"] == early.early
+    assert rows["go on with"] == "the same command with --resume in place of --fast"
+    assert not {"stopped early", "go on with"} & dict(rows_of(RESULT, whole=False)).keys()

@@ -46,3 +46,25 @@ def test_any_other_program_is_reduced_in_the_whole_fence(tmp_path: Path) -> None
     levels = {landlock.WRITES: 1, landlock.TCP: 4, landlock.SIGNALS: 6}
     held = [part for part, least in levels.items() if landlock.level() >= least]
     assert f"fence around candidates: {', '.join(held) or 'none'}" in said.out
+
+
+DATABASE = """\
+import sqlite3
+
+kept = sqlite3.connect("{}/tuned.db")
+kept.execute("create table if not exists tuned (name)")
+kept.execute("insert into tuned values ('row_sums')")
+kept.commit()
+[][7]
+"""
+
+
+@pytest.mark.skipif(landlock.level() < 1, reason="no Landlock here")
+def test_a_database_that_the_program_writes_is_named_though_its_refusal_is_not(tmp_path: Path) -> None:
+    """It is no Python that writes it, so the error names no file. Without the file it is reduced all the same."""
+    (home := tmp_path / "home").mkdir()
+    (tmp_path / "failing.py").write_text(DATABASE.format(home))
+    said = shrink("failing.py", "--oracle", "exception:IndexError", cwd=tmp_path)
+    advice = f"it writes {home}/tuned.db, where no candidate may: --writable {home} allows it"
+    assert said.code == 0 and advice in said.err
+    assert (tmp_path / "repro_failing.py").read_text() == "[][0]\n"

@@ -10,10 +10,11 @@ import sys
 from contextlib import closing
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
+from shrinkray_gpu.job import cu_output
 from shrinkray_gpu.job.cu_output import _run, make
 from shrinkray_gpu.options import Options
 from shrinkray_gpu.oracle import Oracle, parse
@@ -66,6 +67,17 @@ extension = load_inline(
 )
 extension.run(torch.ones(32, device="cuda"))
 '''
+
+
+@pytest.mark.parametrize("flag", ["-DA=1\nint smuggled;", "-DA=1\r", "-DA=\u2028B"])
+def test_a_flag_that_is_no_line_of_text_has_no_cu(tmp_path: Path, flag: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The command stands in a comment, and a candidate told the flag: behind the line's end it would be code."""
+    monkeypatch.setattr(cu_output, "calls", lambda *asked: (Build("repro.cu", flags=(flag,)),))
+    monkeypatch.setattr(cu_output, "can_parse", lambda: True)
+    monkeypatch.setattr(cu_output.toolkit, "find", lambda *asked: tmp_path / "nvcc")
+    with closing(Pool(Script(tmp_path / "script.py"), setup_in(tmp_path, 90), mode="cold", jobs=1, seconds=1)) as pool:
+        told = make("", tmp_path / "repro.py", cast(Any, SimpleNamespace(pool=pool)), Options(arch=90))
+    assert told == "no .cu: a flag of its build is no line of text" and not (tmp_path / "repro.cu").exists()
 
 
 @pytest.mark.slow

@@ -7,14 +7,17 @@ import sys
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 
 from shrinkray_gpu.calibration import Limits, make
 from shrinkray_gpu.job.conclusion import final_check_error
-from shrinkray_gpu.job.final_check import CleanRuns, FinalCheck, _last_standing, _sound, clean_runs
+from shrinkray_gpu.job.final_check import CleanRuns, FinalCheck, _last_standing, _sound, clean_runs, final_check
 from shrinkray_gpu.options import Options
 from shrinkray_gpu.oracle import parse
+from shrinkray_gpu.oracle.statistics import Rate
 from shrinkray_gpu.reduction.program import Program
 from shrinkray_gpu.runner.pool import Script
 from shrinkray_gpu.runner.private_setup import private_setup
@@ -160,3 +163,32 @@ def test_what_nobody_knows_after_ctrl_c_is_no_failure_and_says_how_to_go_on() ->
     assert "--resume" in str(stopped) and "--timeout" in str(stopped) and "after 63 s" in str(stopped)
     failed = replace(unknown, runs=1, unknown=0)
     assert final_check_error(failed, Path("r.py"), Path("x.shrink"), stopped=True).exit_code == 4
+
+
+@pytest.mark.parametrize(
+    "arch, runs, text, rate, made",
+    [
+        (90, None, "x = 1\n", None, 0),
+        (90, 2, "x = 1\n", None, 2),  # more were asked for
+        (90, None, "x  =  1\n", None, 1),  # the same code, but not the text that ran
+        (90, None, "x = 1\n", Rate(9, 10), 20),
+        (None, None, "x = 1\n", None, 3),  # a user's own command is another kind of run
+    ],
+)
+def test_what_a_cold_run_of_the_search_showed_is_not_run_again(
+    arch: int | None, runs: int | None, text: str, rate: Rate | None, made: int, tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    asked = list[int]()
+
+    def clean(text: str, output: Path, plan: Any, options: Options, runs: int) -> CleanRuns:
+        asked.append(runs)
+        output.write_text(text)
+        return CleanRuns(runs)
+
+    monkeypatch.setattr("shrinkray_gpu.job.final_check.clean_runs", clean)
+    plan = cast(Any, SimpleNamespace(rate=rate, gpu=arch is None))
+    shown = Program.from_text("x = 1\n", "repro.py")
+    found = final_check(text, tmp_path / "repro.py", plan, Options(arch=arch, final_runs=runs), shown)
+    assert sum(asked) == made and found.stands and found.verified == max(1, made)
+    assert (tmp_path / "repro.py").read_text() == text

@@ -4,6 +4,8 @@ import ast
 from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from shrinkray_gpu.passes.layout.layout import layout
 from shrinkray_gpu.passes.layout.wrapping import LIMIT, WIDTH, wrap_lines
@@ -194,6 +196,41 @@ def test_no_line_is_wider_than_the_limit(text: str) -> None:
     assert len(text.splitlines()[0]) > WIDTH
     assert layout(text) == lines(WIDE[text])
     assert layout(layout(text)) == layout(text)
+
+
+WORDS = "some words " * 12
+KERNEL = "extern __global__ void f(float* x) { " + "x[0] = 1; " * 10 + "}"
+
+
+@pytest.mark.parametrize("form", ['raise ValueError("{0}", at="{0}")\n', 'x = b"{0}"\n', 'x = "{0}"\n'])
+def test_a_long_string_is_cut_behind_a_blank(form: str) -> None:
+    text = form.format(WORDS)
+    broken = layout(text)
+    rows = [row.rstrip(",") for row in broken.splitlines() if "some" in row]
+    assert ast.dump(ast.parse(broken)) == ast.dump(ast.parse(text)) and layout(broken) == broken
+    assert max(map(len, broken.splitlines())) <= WIDTH and len(rows) >= 2 and all(row.endswith(' "') for row in rows)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f'x = "{WORDS}\\n"\n',  # it might be cut in the escape
+        f'x = "{KERNEL}"\n',  # it is looked for in one string
+        f'x = f"{WORDS}"\n',
+        f'"{WORDS}"\n',  # a docstring
+        f'x = "{WORDS[:110]}"\n',  # not wider than the limit
+    ],
+)
+def test_a_string_that_is_not_to_be_cut_stays_whole(text: str) -> None:
+    assert layout(text) == text
+
+
+@settings(max_examples=50, deadline=None)
+@given(text=st.text(st.characters(blacklist_categories=("Cs", "Cc"), blacklist_characters='"\\{}'), min_size=100))
+def test_a_string_in_pieces_is_the_same(text: str) -> None:
+    for form in ('x = "{}"\n', 'f(1, name="{}", more=2)\n', 'return_value["{}"] = "{}" % (1, "{}")\n'):
+        whole = form.replace("{}", text)
+        assert ast.dump(ast.parse(layout(whole))) == ast.dump(ast.parse(whole))
 
 
 @pytest.mark.parametrize("path", [*SAMPLES, *NASTY], ids=lambda path: path.stem)

@@ -113,6 +113,16 @@ def test_a_line_that_breaks_off_is_left_out(tmp_path: Path) -> None:
     assert launch_recorder.read(tmp_path) == ()
 
 
+@pytest.mark.timeout(20)
+def test_what_the_program_left_in_the_place_of_a_record_is_not_read(tmp_path: Path) -> None:
+    """A pipe would keep the tool waiting."""
+    (tmp_path / "secret").write_text('{"event": "launch"}\n')
+    os.mkfifo(tmp_path / "launches.1.jsonl")
+    (tmp_path / "launches.2.jsonl").symlink_to(tmp_path / "secret")
+    (tmp_path / "launches.3.jsonl").mkdir()
+    assert launch_recorder.read(tmp_path) == ()
+
+
 def test_the_command_lists_the_launches_and_makes_the_one_that_failed_alone(
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -325,6 +325,14 @@ def test_out_of_time_the_last_step_is_confirmed_where_no_yes_is_trusted(tmp_path
     assert result.checks.verified == result.program and result.checks.rollbacks == 1
 
 
+def test_the_text_that_a_cold_run_showed_last_is_known_unless_that_was_recalled(tmp_path: Path) -> None:
+    cold = Cold(has("s7 "))
+    first = Bench(has("s7 ")).reduce(LONG, tmp_path, cold=cold)
+    assert first.checks.shown is not None and first.checks.shown.text == cold.asked[-1] == first.program.text
+    replayed = Bench(has("s7 ")).reduce(LONG, tmp_path, cold=cold, resume=True)
+    assert replayed.program == first.program and replayed.checks.shown is None
+
+
 confirmations = partial(
     Confirmations, undo=lambda back, by, why: None, tell=lambda program, verdict: None, look_closer=lambda: None
 )

@@ -419,17 +419,26 @@ def test_a_worker_that_is_killed_when_it_is_up_is_gone_and_no_error(pool: Pool) 
         stock.take(False)
 
 
+HANGING_SEED = """\
+import sys, time, types
+sys.modules["numpy.random"] = types.SimpleNamespace(seed=lambda: time.sleep(1000))
+"""
+"""Plays numpy: of a lane without a context, its seed is what comes before its first word."""
 HANGING_CONTEXT = "import time\nset_num_threads = id\ndef empty(*_, **__):\n    time.sleep(1000)\n"
 """Plays torch on a GPU that is lost: a context never comes up."""
 
 
-def test_a_lane_whose_context_never_comes_up_is_waited_for_once(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("context", [True, False])
+def test_a_lane_that_never_comes_up_is_waited_for_once(
+    context: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """One without a context is waited for less long."""
     (tmp_path / "torch.py").write_text(HANGING_CONTEXT)
-    monkeypatch.setattr("shrinkray_gpu.runner.stock.COMES_UP", 1.0)
+    (tmp_path / "hanging.py").write_text(HANGING_SEED)
+    monkeypatch.setattr(f"shrinkray_gpu.runner.stock.{'CONTEXTS' if context else 'COMES_UP'}", 1.0)
     environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
-    with closing(make(tmp_path, environment=environment, warm=True, prepare=False)) as pool:
+    more: dict[str, object] = {"warm": True} if context else {"imports": ("hanging",), "own": ()}
+    with closing(make(tmp_path, environment=environment, prepare=False, **more)) as pool:
         pool.start("")
         waits, wait_ready = list[float](), Lane.wait_ready
 

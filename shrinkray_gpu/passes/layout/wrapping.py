@@ -1,20 +1,28 @@
 """Lines that are too long are broken inside a bracket that they have, the last one if that will do: at commas, else at
 the operator that binds least. Each row is filled, since one member a row would make a short program look long. What no
-single bracket helps gets parentheses of its own, if it is wider than `LIMIT`, or is broken in several brackets.
+single bracket helps gets parentheses of its own, if it is wider than `LIMIT`, or is broken in several brackets. Of a
+string that is wider several are made.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
+from shrinkray_gpu.reduction.native.code import may_hold_code
 from shrinkray_gpu.source.logical_lines import CLOSE, OPEN, kind, partners, read
 
 WIDTH = 100
 LIMIT = 120
 WIDER = (LIMIT, 160, 1 << 30)
 """Where lines of that width are too many."""
+
+SHORTEST = 20
+"""Characters of a part of a string."""
+_STRING = re.compile(r"""((?:\w+=)?)([bB]?)(["'])((?:(?!\3)[^\\\n])+)\3(,?)""")
+"""One that may be cut anywhere, the name of its argument before it, and a comma behind it."""
 
 _LEVELS = (
     {"for", "async"},
@@ -83,6 +91,8 @@ def _rows(code: str, indent: int, width: int, inside: bool) -> _Rows:
 
 def _ways(code: str, indent: int, width: int, inside: bool) -> Iterator[_Rows]:
     words = _words(code)
+    if inside and (pieces := _pieces(code, indent, width)):
+        yield _Rows(tuple(f"{' ' * indent}{piece}" for piece in pieces))
     if inside and (breaks := _breaks(words)):
         filled = _filled(code, breaks, width - indent)
         yield _together(*(_rows(row, indent, width, True) for row in filled))
@@ -96,6 +106,22 @@ def _ways(code: str, indent: int, width: int, inside: bool) -> Iterator[_Rows]:
         held = _rows(code[start:end], indent + 4, width, True)
         margin = " " * indent
         yield _Rows((f"{margin}{code[:start]}(", *held.rows, f"{margin}){code[end:]}"), held.price + 1)
+
+
+def _pieces(code: str, indent: int, width: int) -> list[str]:
+    """The string as several, cut behind blanks where it has some; none where it fits, or is none that may be cut. C++
+    in a string stays whole for whoever looks for it."""
+    found = _STRING.fullmatch(code)
+    if found is None or indent + len(code) <= max(width, LIMIT) or may_hold_code(code):
+        return []
+    name, prefix, quote, text, comma = found.groups()
+    room = width - indent - len(name) - len(prefix) - 2 * len(quote) - len(comma)
+    pieces = []
+    while text and room >= SHORTEST:
+        cut = len(text) if len(text) <= room else text.rfind(" ", 0, room) + 1 or room
+        pieces.append(f"{prefix}{quote}{text[:cut]}{quote}")
+        text = text[cut:]
+    return [f"{name}{pieces[0]}", *pieces[1:-1], f"{pieces[-1]}{comma}"] if len(pieces) > 1 else []
 
 
 def _held(code: str, opening: int, closing: int, indent: int, width: int, inside: bool) -> _Rows:
@@ -193,4 +219,5 @@ def _bare(code: str, words: Sequence[_Word]) -> tuple[int, int] | None:
     start, end = begin[0] if begin else 0, min([*ends, len(code)])
     start += len(code[start:end]) - len(code[start:end].lstrip())
     held = [word for word in words if start <= word.start < end]
-    return (start, end) if begin and held and _breaks(held) else None
+    string = start > 0 and len(held) == 1 and _STRING.fullmatch(held[0].text) is not None
+    return (start, end) if begin and held and (string or _breaks(held)) else None

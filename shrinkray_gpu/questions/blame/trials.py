@@ -16,10 +16,10 @@ from shrinkray_gpu.oracle.cause_check import faulting_launch
 from shrinkray_gpu.oracle.fault import Fault
 from shrinkray_gpu.questions.blame import edited_module
 from shrinkray_gpu.questions.blame.experiments import Laboratory
-from shrinkray_gpu.reduction.plain_file import left_text
 from shrinkray_gpu.runner import cores
 from shrinkray_gpu.runner.knob_settings import KnobSetting, parse_setting
 from shrinkray_gpu.runner.lanes import Setup
+from shrinkray_gpu.runner.plain_file import left_text
 from shrinkray_gpu.runner.pool import Pool, Script
 from shrinkray_gpu.runner.run import Run
 from shrinkray_gpu.runner.scratch_folder import scratch_folder

@@ -44,6 +44,7 @@ class Checks:
         return CheckResults(
             rollbacks=self.confirmations.rollbacks,
             verified=self.confirmations.proven,
+            shown=self.confirmations.shown,
             control_checks=self.controls.questions.count,
             control_slips=self.controls.slips,
             controls=self.controls.final,

@@ -56,6 +56,8 @@ class Confirmations:
         self.refuted: set[str] = set()
         self.trusted: set[str] = set()
         self.rollbacks = 0
+        self.shown: Program | None = None
+        """The last one, in its very text, that a cold run showed; no answer of a replay."""
         self._cold = plan.cold
         self._probe = plan.probe or plan.cold
         self._out: list[_PendingConfirmation] = []
@@ -122,7 +124,7 @@ class Confirmations:
         they were asked for."""
         while out := next((each for each in self._out if each.due <= considered), None):
             self._out.remove(out)
-            verdict = self.questions.finish(out.asked)
+            verdict = self._finish(out.asked, cold=out.cold)
             step = self.line.step_of(out.asked.program)
             if step is None:
                 continue
@@ -214,7 +216,13 @@ class Confirmations:
             self.look_closer()
 
     def _answer(self, program: Program, *, quick: bool) -> Verdict:
-        return self.questions.finish(self._start(program, quick=quick))
+        return self._finish(self._start(program, quick=quick), cold=not quick or self._probe is self._cold)
+
+    def _finish(self, asked: Question, *, cold: bool) -> Verdict:
+        verdict = self.questions.finish(asked)
+        if cold and verdict.faults and asked.recalled is None:
+            self.shown = asked.program
+        return verdict
 
     def _start(self, program: Program, *, quick: bool) -> Question:
         ask = self._probe if quick else self._cold

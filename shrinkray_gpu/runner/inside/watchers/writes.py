@@ -24,6 +24,7 @@ _CHANGES = {
     "os.link": 2,
     "os.symlink": 2,
     "os.truncate": 1,
+    "sqlite3.connect": 1,
 }
 """Events of the interpreter, each with the number of paths that its arguments begin with."""
 _seen: Optional[List[str]] = None
@@ -67,7 +68,7 @@ def _note(event: str, args: Any) -> None:
     else:
         paths = list(args[: _CHANGES.get(event, 0)])
     for path in paths:
-        if isinstance(path, (str, bytes)):
+        if isinstance(path, (str, bytes)) and path != ":memory:":
             named = _named(os.fsdecode(path))
             if named is not None:
                 seen.append(os.path.realpath(named))

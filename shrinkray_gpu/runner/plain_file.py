@@ -32,14 +32,15 @@ def open_plain(path: Path | str, flags: int, rights: int = 0o666) -> int:
     return descriptor
 
 
+def open_left(path: Path | str, flags: int) -> int:
+    """An opener for a file that a candidate left: a pipe would keep its reader waiting, and a link may lead to what is
+    not the candidate's to tell. Raises OSError for those."""
+    return open_plain(path, flags | os.O_NOFOLLOW)
+
+
 def left_text(path: Path) -> str:
-    """The text of a file that a candidate left, at most LARGEST characters of it. Empty where there is none: a
-    pipe would keep its reader waiting, and a link may lead to what is not the candidate's to tell."""
-
-    def opener(name: str, flags: int) -> int:
-        return open_plain(name, flags | os.O_NOFOLLOW)
-
-    with suppress(OSError), open(path, encoding="utf-8", errors="replace", opener=opener) as file:
+    """The text of a file that a candidate left, at most LARGEST characters of it. Empty where there is none."""
+    with suppress(OSError), open(path, encoding="utf-8", errors="replace", opener=open_left) as file:
         return file.read(LARGEST)
     return ""
 

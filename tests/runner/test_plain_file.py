@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from shrinkray_gpu.reduction.plain_file import replace_file
+from shrinkray_gpu.runner.plain_file import replace_file
 
 
 @pytest.mark.timeout(20)
