@@ -234,3 +234,18 @@ def test_a_verdict_of_another_fault_is_a_no() -> None:
     outcome = CuOutcome("", False, (), Run("plain", 1), sight=sight)
     assert fault.verdict("int main() {}", outcome).faults
     assert fault.verdict("int main() {}", replace(outcome, lacking="it hangs on nothing")).why == "it hangs on nothing"
+
+
+@pytest.mark.parametrize(
+    ("header", "use"),
+    [
+        ("cstring", 'std::strcmp("a", "b")'),
+        ("algorithm", "*std::max_element(std::begin({1, 2}), std::end({1, 2}))"),
+        ("tuple", "std::get<0>(std::make_tuple(1))"),
+    ],
+)
+def test_a_header_that_the_program_needs_is_not_the_machines_to_give(cpu: CpuTrial, header: str, use: str) -> None:
+    """nvcc does not find its names without it."""
+    text = f"int main() {{ return {use}; }}\n"
+    assert cpu.build(text, "program", 60.0, first_look).failed
+    assert not cpu.build(f"#include <{header}>\n{text}", "program", 60.0, first_look).failed

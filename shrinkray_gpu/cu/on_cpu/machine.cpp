@@ -3,10 +3,12 @@
 // The threads of a block are fibers, run one after the other up to a barrier. Memory of the device lies in an arena of
 // its own, with gaps. g++ calls __asan_* before each access (-fsanitize=kernel-address); one that is wrong ends its
 // thread. After the launch with the first one the driver has its error, as it has on a GPU.
+#include <algorithm>
 #include <csetjmp>
 #include <cstdio>
 #include <cstdint>
 #include <cstdlib>
+#include <cstring>
 #include <map>
 #include <vector>
 

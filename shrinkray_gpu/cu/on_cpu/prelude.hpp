@@ -3,10 +3,8 @@
 #define SHRINK_CPU
 #include <cuda_runtime.h>
 
-#include <algorithm>
+#include <bits/stl_algobase.h>  // max, min: and none of the headers that a program has to name itself
 #include <cmath>
-#include <cstring>
-#include <tuple>
 
 #undef __global__
 #undef __device__
@@ -78,9 +76,9 @@ template <class T>
 T exchanged(T value, int from) {
   unsigned long long bits = 0;
   static_assert(sizeof value <= sizeof bits, "a word at most");
-  std::memcpy(&bits, &value, sizeof value);
+  __builtin_memcpy(&bits, &value, sizeof value);
   bits = exchange(bits, lane(), from);
-  std::memcpy(&value, &bits, sizeof value);
+  __builtin_memcpy(&value, &bits, sizeof value);
   return value;
 }
 }  // namespace shrink_cpu
