@@ -7,7 +7,6 @@ function it can. The function is one of Triton's own, which takes values of all 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 
 from shrinkray_gpu.intermediate.edits.returns import RETURNS, uncalled
 from shrinkray_gpu.intermediate.model import FUNCTION, IrModule, ModuleBlock, Operation, every
@@ -53,7 +52,7 @@ def _ended(block: ModuleBlock, is_body: bool) -> ModuleBlock:
     end = block.operations[-1]
     if end.successors or (is_body and end.name not in RETURNS):
         return block
-    return replace(block, operations=(*block.operations[:-1], Operation(end.key, _RETURN)))
+    return block.with_end(Operation(end.key, _RETURN))
 
 
 FAMILY = Family("bodies", find, apply, alone=True)

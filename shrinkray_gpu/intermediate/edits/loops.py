@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from shrinkray_gpu.intermediate.model import IrModule, Operation, every
+from shrinkray_gpu.intermediate.model import IrModule, ModuleBlock, Operation, every
 from shrinkray_gpu.intermediate.rewriting import changed
 from shrinkray_gpu.intermediate.search import Family
 
@@ -41,21 +41,17 @@ def apply(module: IrModule, chosen: Sequence[tuple[int, int]]) -> IrModule:
 
 def _without(operation: Operation, gone: set[int]) -> Operation:
     first = _CARRYING[operation.name]
-    regions = []
-    for region in operation.regions:
-        blocks = []
-        for block in region:
-            end = block.operations[-1]
-            end = replace(end, operands=_left(end.operands, gone))
-            arguments = block.arguments
-            if first >= 0:
-                arguments = (arguments[0], *_left(arguments[1:], gone))
-            blocks.append(replace(block, arguments=arguments, operations=(*block.operations[:-1], end)))
-        regions.append(tuple(blocks))
+
+    def lighter(block: ModuleBlock) -> ModuleBlock:
+        end, arguments = block.operations[-1], block.arguments
+        if first >= 0:
+            arguments = (arguments[0], *_left(arguments[1:], gone))
+        return replace(block, arguments=arguments).with_end(replace(end, operands=_left(end.operands, gone)))
+
     operands = operation.operands
     if first >= 0:
         operands = (*operands[:first], *_left(operands[first:], gone))
-    return replace(operation, results=_left(operation.results, gone), operands=operands, regions=tuple(regions))
+    return replace(operation.with_blocks(lighter), results=_left(operation.results, gone), operands=operands)
 
 
 def _left(every: tuple, gone: set[int]) -> tuple:  # type: ignore[type-arg]

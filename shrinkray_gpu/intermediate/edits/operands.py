@@ -31,13 +31,11 @@ def apply(module: IrModule, chosen: Sequence[tuple[int, int]]) -> IrModule:
     groups = dict(chosen)
 
     def lighter(each: Operation) -> Sequence[Operation]:
-        if each.key not in groups:
-            return (each,)
-        group = groups[each.key]
-        if group < 0 and len(each.operands) <= _LAST[each.name]:
+        group = groups.get(each.key)
+        if group is None:
             return (each,)
         if group < 0:
-            return (replace(each, operands=each.operands[:-1]),)
+            return (replace(each, operands=each.operands[:-1]) if len(each.operands) > _LAST[each.name] else each,)
         sizes = jumps.segments(each)
         if sizes[group] != 1:
             return (each,)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from shrinkray_gpu.intermediate.model import IrModule, Operation, every
+from shrinkray_gpu.intermediate.model import IrModule, ModuleBlock, Operation, every
 from shrinkray_gpu.intermediate.rewriting import changed, result_types, with_types
 from shrinkray_gpu.intermediate.search import Family
 
@@ -39,17 +39,18 @@ def apply(module: IrModule, chosen: Sequence[tuple[int, int]]) -> IrModule:
         if each.key not in gone or not each.is_function or not each.regions[0]:
             return (each,)
         left = [kind for at, kind in enumerate(result_types(each)) if at not in gone[each.key]]
-        blocks = []
-        for block in each.regions[0]:
-            end = block.operations[-1]
-            if end.name in RETURNS:
-                kept = tuple(key for at, key in enumerate(end.operands) if at not in gone[each.key])
-                end = replace(end, operands=kept)
-            blocks.append(replace(block, operations=(*block.operations[:-1], end)))
-        fewer = replace(each, regions=(tuple(blocks), *each.regions[1:]))
+        fewer = each.with_blocks(lambda block: _ended(block, gone[each.key]))
         return (with_types(fewer, [value.type for value in fewer.regions[0][0].arguments], left),)
 
     return changed(module, lighter)
+
+
+def _ended(block: ModuleBlock, gone: set[int]) -> ModuleBlock:
+    """The block whose return gives no results of these numbers."""
+    end = block.operations[-1]
+    if end.name not in RETURNS:
+        return block
+    return block.with_end(replace(end, operands=tuple(key for at, key in enumerate(end.operands) if at not in gone)))
 
 
 FAMILY = Family("returned values", find, apply)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
 
-from shrinkray_gpu.intermediate.model import IrModule, IrValue, Operation, types
+from shrinkray_gpu.intermediate.model import IrModule, IrValue, ModuleBlock, Operation, types
 from shrinkray_gpu.intermediate.search import Family
 
 _SHAPED = re.compile(r"\b(tensor|memdesc)<((?:\d+x)+)")
@@ -89,21 +89,14 @@ def _mapped(operation: Operation, rewrite: Rewrite, own: Mapping[tuple[str, str]
     def value(each: IrValue) -> IrValue:
         return IrValue(each.key, rewrite(each.type))
 
-    regions = tuple(
-        tuple(
-            replace(
-                block,
-                arguments=tuple(map(value, block.arguments)),
-                operations=tuple(_mapped(each, rewrite, own) for each in block.operations),
-            )
-            for block in region
-        )
-        for region in operation.regions
-    )
+    def inside(block: ModuleBlock) -> ModuleBlock:
+        operations = tuple(_mapped(each, rewrite, own) for each in block.operations)
+        return replace(block, arguments=tuple(map(value, block.arguments)), operations=operations)
+
     properties = tuple((name, own.get((operation.name, name), rewrite)(text)) for name, text in operation.properties)
     attributes = tuple((name, rewrite(text)) for name, text in operation.attributes)
     results = tuple(map(value, operation.results))
-    return replace(operation, results=results, regions=regions, properties=properties, attributes=attributes)
+    return replace(operation.with_blocks(inside), results=results, properties=properties, attributes=attributes)
 
 
 FAMILY = Family("shapes", find, apply, alone=True)
