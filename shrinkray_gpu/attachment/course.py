@@ -16,7 +16,7 @@ class CoursePoint:
     """The best program from here on."""
 
     seconds: float
-    """Of work since the reduction began; -1 in a journal that does not tell."""
+    """Of work since the reduction began."""
     tries: int
     tokens: int
     by: str
@@ -40,7 +40,7 @@ def _steps(lines: Iterable[bytes]) -> tuple[CoursePoint, ...]:
             event: dict[str, Any] = json.loads(line)
             tries += event.get("event") == "judged"
             if event.get("event") == "accept":
-                at, tokens = float(event.get("at", -1.0)), int(event["size"][1])
+                at, tokens = float(event["at"]), int(event["size"][1])
                 found.append(CoursePoint(at, tries, tokens, str(event["pass"])))
         except (ValueError, LookupError, TypeError, AttributeError, RecursionError, OverflowError):
             continue

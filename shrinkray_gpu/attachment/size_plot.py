@@ -56,7 +56,7 @@ class SizePlot:
 
 
 def size_plot(steps: Sequence[CoursePoint], start: int) -> SizePlot | None:
-    """The tokens left over tries, and over time where the journal tells it; None where it tells of no step."""
+    """The tokens left over tries, and over time; None where the journal tells of no step."""
     if not steps or not start:
         return None
     kinds = list(by_pass(steps, start))[: len(_STYLES)]
@@ -65,10 +65,10 @@ def size_plot(steps: Sequence[CoursePoint], start: int) -> SizePlot | None:
         styles.append(MarkStyle("other passes", *_REST))
     numbers = [kinds.index(step.by) if step.by in kinds else len(kinds) for step in steps]
     tokens = [start, *(step.tokens for step in steps)]
-    panels = [_panel("tries", [0, *(step.tries for step in steps)], tokens, numbers)]
-    if all(step.seconds >= 0 for step in steps):
-        panels.append(_panel("seconds", [0, *(step.seconds for step in steps)], tokens, numbers))
-    return SizePlot(tuple(styles), tuple(panels))
+    tries, seconds = [0, *(step.tries for step in steps)], [0, *(step.seconds for step in steps)]
+    return SizePlot(
+        tuple(styles), (_panel("tries", tries, tokens, numbers), _panel("seconds", seconds, tokens, numbers))
+    )
 
 
 def _panel(name: str, across: Sequence[float], tokens: Sequence[int], numbers: Sequence[int]) -> Panel:
