@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from shrinkray_gpu.device import toolkit
-from shrinkray_gpu.device.own_commands import ANSWER, run_command
+from shrinkray_gpu.device.own_commands import ANSWER, printed_by, run_command
 from shrinkray_gpu.runner.run import Build
 
 _ENTRY = re.compile(r"Compiling entry function '(?P<name>[^']+)'")
@@ -39,11 +39,7 @@ def own_ptxas(python: str, environment: Mapping[str, str], arch: int | None) -> 
 
 def version(tool: Path) -> str:
     """The release of a tool of CUDA's, `12.8.93`; empty where it does not tell."""
-    try:
-        done = run_command([str(tool), "--version"], capture_output=True, text=True, timeout=ANSWER)
-    except (OSError, subprocess.SubprocessError):
-        return ""
-    found = re.search(r"\bV(\d[\d.]+)", done.stdout)
+    found = re.search(r"\bV(\d[\d.]+)", printed_by([tool, "--version"], seconds=ANSWER))
     return found[1] if found else ""
 
 
