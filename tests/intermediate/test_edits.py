@@ -12,7 +12,6 @@ from shrinkray_gpu.intermediate.edits import (
     arguments,
     attributes,
     branches,
-    constants,
     functions,
     loops,
     operations,
@@ -108,26 +107,6 @@ def test_a_loop_carries_less(asked: Asked) -> None:
 
 def test_an_operand_stands_for_the_result(asked: Asked) -> None:
     assert any("arith.select" not in text for text in each_alone(asked, SELECT, operations.FORWARDED))
-
-
-def test_a_constant_for_what_was_computed(asked: Asked) -> None:
-    assert any("arith.constant true" in text for text in each_alone(asked, SELECT, constants.FAMILY))
-
-
-@pytest.mark.parametrize(
-    ("kind", "said"),
-    [
-        ("i1", "true"),
-        ("i64", "1 : i64"),
-        ("f32", "1.0 : f32"),
-        ("tensor<4xbf16, #b>", "dense<1.0> : tensor<4xbf16, #b>"),
-        ("tensor<2x2xi1>", "dense<true> : tensor<2x2xi1>"),
-        ("!tt.ptr<f32>", ""),
-        ("tensor<4x!tt.ptr<f32>>", ""),
-    ],
-)
-def test_the_text_of_a_constant(kind: str, said: str) -> None:
-    assert constants.value(kind, 1) == said
 
 
 def test_masks_go_the_value_for_masked_lanes_first(asked: Asked) -> None:

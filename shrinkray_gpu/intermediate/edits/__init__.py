@@ -6,7 +6,6 @@ from shrinkray_gpu.intermediate.edits import (
     arguments,
     attributes,
     branches,
-    constants,
     functions,
     loops,
     operations,
@@ -30,7 +29,6 @@ FAMILIES = (
     arguments.MERGED,  # one argument for two of a type
     arguments.UNUSED,  # arguments that nobody reads
     arguments.OF_BLOCKS,
-    constants.FAMILY,  # a constant for what was computed
     slices.FAMILY,  # what makes one value, which is returned or written to
     attributes.FAMILY,  # what is said of arguments, operations, the module
     tensor_types.LAYOUTS,  # no layouts, or fewer
