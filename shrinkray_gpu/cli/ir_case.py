@@ -34,7 +34,8 @@ _VALUES = {"true": True, "false": False}
 
 def replay_case(file: Path, given: Mapping[str, Any]) -> int:
     """Run the passes of a result again with each interpreter. Returns 0 if the fault is still there everywhere."""
-    refuse((*OF_CORPORA, "ptxas"), "corpora and PTX", f"{file} is IR", given)
+    refuse(OF_CORPORA, "corpora", f"{file} is IR", given)
+    refuse(("ptxas",), "PTX", f"{file} is IR", given)
     say = narrator(given["as_json"])
     pythons = [interpreter_path(python) for python in dict.fromkeys(given["pythons"])]
     pythons = pythons or [chosen_python(None, file, say)]
