@@ -57,10 +57,7 @@ class PtxTrial:
 
     def run(self, text: str, seconds: float) -> PtxasRun:
         """Raises UsageError where ptxas cannot be started."""
-        try:
-            return run_ptxas(self.options.ptxas, text, self.all_flags, seconds=seconds)
-        except OSError as error:
-            raise UsageError(f"cannot run {self.options.ptxas}: {error.strerror}. Name another by --ptxas") from error
+        return run_ptxas(self.options.ptxas, text, self.all_flags, seconds=seconds)
 
     def shows_words(self, run: PtxasRun) -> bool:
         return says(run.said, self.words)
