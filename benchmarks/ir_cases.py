@@ -95,6 +95,7 @@ def measured(path: Path, seeds: int) -> dict[str, Any]:
         "seconds": round(max(run.seconds for run in runs), 1),
         "tries": max(run.tally.tries for run in runs),
         "parse": round(min(run.tally.parsed / max(run.tally.tries, 1) for run in runs), 3),
+        "steps": {name: taken for name, (_, _, taken) in runs[0].tally.by_family.items() if taken},
     }
 
 

@@ -6,12 +6,12 @@ import json
 import os
 import platform
 import re
-import subprocess
 from collections.abc import Mapping
 from typing import Any
 
 from shrinkray_gpu.device import architectures, toolkit
-from shrinkray_gpu.device.own_commands import run_command
+from shrinkray_gpu.device.own_commands import printed_by
+from shrinkray_gpu.evidence import ptxas
 from shrinkray_gpu.evidence.scrubbing import Scrubber
 from shrinkray_gpu.evidence.secrets_found import SECRET
 
@@ -48,11 +48,11 @@ def surroundings(
         if _READ.match(name) and not SECRET.search(name) and name not in _OURS
     }
     found: dict[str, Any] = {**versions}
-    if cuda := _said([python, "-c", _CUDA], every):
+    if cuda := printed_by([python, "-c", _CUDA], env=every).strip():
         found["cuda"] = cuda
-    ptxas = toolkit.find("ptxas", python, every)
-    if ptxas is not None and (version := re.search(r"\bV(\d[\d.]+)", _said([str(ptxas), "--version"], every))):
-        found["ptxas"] = version.group(1)
+    tool = toolkit.find("ptxas", python, every)
+    if tool is not None and (version := ptxas.version(tool)):
+        found["ptxas"] = version
     if arch is not None:
         found["architecture"] = f"{architectures.name(arch)}, compiled for, no GPU was used"
     found["platform"] = f"{platform.system()} {platform.machine()}, {'-'.join(platform.libc_ver()) or 'no glibc'}"
@@ -61,11 +61,3 @@ def surroundings(
 
 def text(found: Mapping[str, Any]) -> str:
     return json.dumps(found, indent=1) + "\n"
-
-
-def _said(words: list[str], environment: Mapping[str, str]) -> str:
-    try:
-        done = run_command(words, capture_output=True, text=True, timeout=60, env=dict(environment))
-    except (OSError, subprocess.SubprocessError):
-        return ""
-    return str(done.stdout).strip()

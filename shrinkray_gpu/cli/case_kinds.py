@@ -3,6 +3,8 @@ command."""
 
 from __future__ import annotations
 
+import functools
+import importlib
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -62,39 +64,30 @@ def reducer(file: Path | None, given: Mapping[str, Any]) -> Reducer | None:
         from shrinkray_gpu.cli import folder_case
 
         return folder_case.reduce_case
-    if file is not None and holds_cu(file):
-        from shrinkray_gpu.cli import cu_case
+    if file is not None and (case := _case(file)):
+        from shrinkray_gpu.cli.compiler_case import reduce_file
 
-        return cu_case.reduce_case
-    if file is not None and holds_ptx(file):
-        from shrinkray_gpu.cli import ptx_case
-
-        return ptx_case.reduce_case
-    if file is not None and holds_ir(file):
-        from shrinkray_gpu.cli import ir_case
-
-        return ir_case.reduce_case
+        return functools.partial(reduce_file, case.asked)
     _refuse(given)
     return None
 
 
 def replayer(file: Path, given: Mapping[str, Any]) -> Callable[[Path, Mapping[str, Any]], int] | None:
     """What replays such a file; None for a corpus. Raises UsageError likewise."""
-    if file.is_file() and holds_cu(file):
-        from shrinkray_gpu.cli import cu_case
-
-        return cu_case.replay_case
-    if file.is_file() and holds_ptx(file):
-        from shrinkray_gpu.cli import ptx_case
-
-        return ptx_case.replay_case
+    if file.is_file() and (case := _case(file)):
+        replay: Callable[[Path, Mapping[str, Any]], int] = case.replay_case
+        return replay
     if file.is_dir() and (script := next((name for name in SCRIPTS if is_script_of_result(file / name)), "")):
         raise UsageError(f"{file} is a folder that a command runs in, and no corpus: {file / script} shows its fault")
     _refuse(given)
-    if file.is_file() and holds_ir(file):
-        from shrinkray_gpu.cli import ir_case
+    return None
 
-        return ir_case.replay_case
+
+def _case(file: Path) -> Any:
+    """The module here that knows such a file, imported; None for a program."""
+    for holds, name in ((holds_cu, "cu_case"), (holds_ptx, "ptx_case"), (holds_ir, "ir_case")):
+        if holds(file):
+            return importlib.import_module(f"shrinkray_gpu.cli.{name}")
     return None
 
 

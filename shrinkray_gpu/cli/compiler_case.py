@@ -62,17 +62,16 @@ class CaseReduction:
     """Prints what came of it, which `reduce` gave back, and where it was written."""
 
 
+Asked = Callable[[Path, Sequence[str], Mapping[str, Any], Say], CaseReduction]
+
+
 def reduce_file(
-    file: Path,
-    given: Mapping[str, Any],
-    screen: Screen,
-    interrupt: Interrupt,
-    made: Callable[[Say], CaseReduction],
+    asked: Asked, file: Path, args: Sequence[str], given: Mapping[str, Any], screen: Screen, interrupt: Interrupt
 ) -> None:
     """Reduce the file, write the result, and tell; with `--check`, only tell whether it shows a fault."""
     hear = print_event if given["as_json"] else nobody
     say = saying(screen, hear)
-    reduction = made(say)
+    reduction = asked(file, args, given, say)
     output = (given["output"] or file.with_name(f"repro_{file.stem}{reduction.suffix}")).absolute()
     if output.is_dir():
         raise UsageError(f"{output} is a folder: name a file with --output")

@@ -18,12 +18,9 @@ from shrinkray_gpu.cli.compiler_case import (
     Shown,
     asked_words,
     kind_of,
-    reduce_file,
     refuse,
 )
-from shrinkray_gpu.cli.interrupt import Interrupt
 from shrinkray_gpu.cli.output import echo
-from shrinkray_gpu.cli.screen import Screen
 from shrinkray_gpu.cli.words import architecture, chosen_python, narrator, print_answer, settings
 from shrinkray_gpu.cu.cu_replay import replay_cu
 from shrinkray_gpu.cu.cu_result import issue
@@ -38,13 +35,6 @@ from shrinkray_gpu.runner import compiler
 
 _FIT = ("skip", "cwd", "nvcc", "keep", "resume", "ray", "accelerator")
 _UNFIT = (*(each for each in OF_PROGRAMS if each not in _FIT), "passes", "ptxas")
-
-
-def reduce_case(
-    file: Path, args: Sequence[str], given: Mapping[str, Any], screen: Screen, interrupt: Interrupt
-) -> None:
-    """Reduce the file, write the result, and tell; with `--check`, only tell what fault it shows."""
-    reduce_file(file, given, screen, interrupt, lambda say: _asked(file, args, given, say))
 
 
 def replay_case(file: Path, given: Mapping[str, Any]) -> int:
@@ -64,7 +54,8 @@ def replay_case(file: Path, given: Mapping[str, Any]) -> int:
     return 0 if found.as_told else 1
 
 
-def _asked(file: Path, args: Sequence[str], given: Mapping[str, Any], say: Say) -> CaseReduction:
+def asked(file: Path, args: Sequence[str], given: Mapping[str, Any], say: Say) -> CaseReduction:
+    """The reduction that was asked for."""
     refuse(_UNFIT, "programs in Python, IR and PTX", f"{file} is a CUDA program", given)
     options = replace(
         _options(given["python"], file, given, say),

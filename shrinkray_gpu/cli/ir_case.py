@@ -14,13 +14,10 @@ from shrinkray_gpu.cli.compiler_case import (
     CaseReduction,
     Say,
     asked_words,
-    reduce_file,
     refuse,
     tell,
 )
-from shrinkray_gpu.cli.interrupt import Interrupt
 from shrinkray_gpu.cli.output import echo
-from shrinkray_gpu.cli.screen import Screen
 from shrinkray_gpu.cli.words import chosen_python, narrator, print_answer, releases, settings
 from shrinkray_gpu.corpus import environments
 from shrinkray_gpu.errors import UsageError
@@ -35,16 +32,10 @@ _SETTING = re.compile(r"(\w+)=(-?\d+|true|false)")
 _VALUES = {"true": True, "false": False}
 
 
-def reduce_case(
-    file: Path, args: Sequence[str], given: Mapping[str, Any], screen: Screen, interrupt: Interrupt
-) -> None:
-    """Reduce the file, write the result, and tell; with `--check`, only tell whether a pass fails."""
-    reduce_file(file, given, screen, interrupt, lambda say: _asked(file, args, given, say))
-
-
 def replay_case(file: Path, given: Mapping[str, Any]) -> int:
     """Run the passes of a result again with each interpreter. Returns 0 if the fault is still there everywhere."""
     refuse(OF_CORPORA, "corpora", f"{file} is IR", given)
+    refuse(("ptxas",), "PTX", f"{file} is IR", given)
     say = narrator(given["as_json"])
     pythons = [interpreter_path(python) for python in dict.fromkeys(given["pythons"])]
     pythons = pythons or [chosen_python(None, file, say)]
@@ -66,7 +57,8 @@ def replay_case(file: Path, given: Mapping[str, Any]) -> int:
     return 0 if all(each.outcome == "still faults" for each in found) else 1
 
 
-def _asked(file: Path, args: Sequence[str], given: Mapping[str, Any], say: Say) -> CaseReduction:
+def asked(file: Path, args: Sequence[str], given: Mapping[str, Any], say: Say) -> CaseReduction:
+    """The reduction that was asked for."""
     refuse(OF_PROGRAMS, "programs", f"{file} is IR", given)
     refuse(("jobs", "timeout", "ptxas"), "programs and PTX", f"{file} is IR", given)
     python = chosen_python(given["python"], file, say)

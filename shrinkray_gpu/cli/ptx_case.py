@@ -14,13 +14,10 @@ from shrinkray_gpu.cli.compiler_case import (
     CaseReduction,
     Say,
     asked_words,
-    reduce_file,
     refuse,
     tell,
 )
-from shrinkray_gpu.cli.interrupt import Interrupt
 from shrinkray_gpu.cli.output import echo
-from shrinkray_gpu.cli.screen import Screen
 from shrinkray_gpu.cli.words import chosen_python, narrator, print_answer, ptxas_releases, settings
 from shrinkray_gpu.corpus import environments
 from shrinkray_gpu.device import architectures
@@ -36,13 +33,6 @@ from shrinkray_gpu.runner import cores
 
 OWN = "own"
 """How the ptxas at hand is called among releases."""
-
-
-def reduce_case(
-    file: Path, args: Sequence[str], given: Mapping[str, Any], screen: Screen, interrupt: Interrupt
-) -> None:
-    """Reduce the file, write the result, and tell; with `--check`, only tell whether ptxas fails."""
-    reduce_file(file, given, screen, interrupt, lambda say: _asked(file, args, given, say))
 
 
 def replay_case(file: Path, given: Mapping[str, Any]) -> int:
@@ -65,7 +55,8 @@ def replay_case(file: Path, given: Mapping[str, Any]) -> int:
     return 0 if found.as_told else 1
 
 
-def _asked(file: Path, args: Sequence[str], given: Mapping[str, Any], say: Say) -> CaseReduction:
+def asked(file: Path, args: Sequence[str], given: Mapping[str, Any], say: Say) -> CaseReduction:
+    """The reduction that was asked for."""
     refuse((*OF_PROGRAMS, "passes"), "programs and IR", f"{file} is PTX", given)
     if wrong := next((word for word in args if not word.startswith("-")), ""):
         raise UsageError(f"{wrong}: behind PTX stand options of ptxas only, as `-- -O1 -maxrregcount=64`")

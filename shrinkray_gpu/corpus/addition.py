@@ -18,6 +18,7 @@ from types import MappingProxyType
 from typing import Any
 
 import tomlkit
+from tomlkit import TOMLDocument
 from tomlkit.items import String
 
 from shrinkray_gpu.corpus.case import FILE, Case, load
@@ -148,7 +149,7 @@ def lay_out(
     place.mkdir()
     lacking = ""
     if told.get("command"):
-        entered = command_script.original(told["command"], told.get("entered"))
+        entered = command_script.original(told["command"], told["entered"])
         if lacking := entered.lacking:
             say(f"the case has no failing.py: {lacking}")
         else:
@@ -192,13 +193,8 @@ def document(
     """The text of `case.toml` for what a reduction told of itself."""
     given = (told.get("fingerprint") or {}).get("original")
     fault = Fault(**given) if given else None
-    data = tomlkit.document()
-    data["title"] = words.title or str(fault or told["spec"])
-    data["class"] = words.klass or (fault.klass if fault else "as the oracle says")
-    data["mechanism"] = paragraph(words.mechanism or "not known yet")
-    data["oracle"] = list(told["oracle"])
-    if words.upstream:
-        data["upstream"] = tomlkit.item(list(words.upstream)).multiline(len(words.upstream) > 1)
+    klass = fault.klass if fault else "as the oracle says"
+    data = head(words, str(fault or told["spec"]), klass, oracle=list(told["oracle"]))
     # A corpus is published: whoever replays the case has secrets of his own in the environment.
     given = told.get("environment", {})
     environment = {name: without_secrets(value) for name, value in given.items() if not SECRET.search(name)}
@@ -219,12 +215,29 @@ def document(
         data["fault"] = plain
     if artifacts:
         data["artifacts"] = {name: hashlib.sha256(path.read_bytes()).hexdigest() for name, path in artifacts.items()}
-    versions, tables = told.get("versions", {}), tomlkit.aot()
-    tables.append(tomlkit.item(_seen(told)))
+    return with_seen(data, _seen(told), "flaky" if told.get("rates") else "faults")
+
+
+def head(words: CaseWords, title: str, klass: str, **more: Any) -> TOMLDocument:
+    """How each `case.toml` begins: with the user's words, or these, and with `more` in front of what is upstream."""
+    data = tomlkit.document()
+    data["title"] = words.title or title
+    data["class"] = words.klass or klass
+    data["mechanism"] = paragraph(words.mechanism or "not known yet")
+    data.update(more)
+    if words.upstream:
+        data["upstream"] = tomlkit.item(list(words.upstream)).multiline(len(words.upstream) > 1)
+    return data
+
+
+def with_seen(data: TOMLDocument, seen: Mapping[str, str], outcome: str) -> str:
+    """The whole text: with what it was seen on, and what is expected of this Triton and later ones. Until somebody says
+    otherwise: then a release that mends it is news."""
+    tables = tomlkit.aot()
+    tables.append(tomlkit.item({**seen, "date": datetime.date.today().isoformat()}))
     data["seen"] = tables
-    if versions.get("triton"):
-        # Until somebody says otherwise: then a release that mends it is news.
-        data["expect"] = {f">={versions['triton'].split('+')[0]}": "flaky" if told.get("rates") else "faults"}
+    if seen.get("triton"):
+        data["expect"] = {f">={seen['triton'].split('+')[0]}": outcome}
     return tomlkit.dumps(data)
 
 
@@ -278,7 +291,7 @@ def _seen(told: Mapping[str, Any]) -> dict[str, str]:
     seen = {key: versions[key] for key in _SEEN if versions.get(key)}
     if told.get("arch"):
         seen["arch"] = architectures.name(told["arch"])
-    return {**seen, "date": datetime.date.today().isoformat()}
+    return seen
 
 
 def _runs(told: Mapping[str, Any]) -> int:

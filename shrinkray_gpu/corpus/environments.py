@@ -15,7 +15,8 @@ import re
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from packaging.version import InvalidVersion, Version
@@ -104,23 +105,31 @@ def _with(package: str, version: str, python: str, index: str, say: Say, *, alon
     own = folder / "lib" / f"python{major}.{minor}" / "site-packages"
     if (folder / "whole").exists():
         return str(folder / "bin" / "python")
+    with _locked(folder):
+        if not (folder / "whole").exists():
+            say(f"installing {package} {version} into {folder} ...")
+            try:
+                wanted = [*(["--no-deps"] if alone else []), f"{package}=={version}"]
+                _make(folder, own, wanted, python, packages, index)
+            except UsageError:
+                shutil.rmtree(folder, ignore_errors=True)
+                raise
+    return str(folder / "bin" / "python")
+
+
+@contextmanager
+def _locked(folder: Path) -> Iterator[None]:
+    """Alone in making this folder of ours: of two commands at once one does. Raises UsageError where nothing can be
+    written."""
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
         with open(folder.parent / f"{folder.name}.lock", "w") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)  # two commands at once: one makes it
-            if not (folder / "whole").exists():
-                say(f"installing {package} {version} into {folder} ...")
-                try:
-                    wanted = [*(["--no-deps"] if alone else []), f"{package}=={version}"]
-                    _make(folder, own, wanted, python, packages, index)
-                except UsageError:
-                    shutil.rmtree(folder, ignore_errors=True)
-                    raise
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            yield
     except OSError as error:
         raise UsageError(
             f"cannot write {folder}: {error.strerror}. Name another place for environments by SHRINK_ENVIRONMENTS"
         ) from error
-    return str(folder / "bin" / "python")
 
 
 def triton_releases(python: str, index: str = "", package: str = "triton") -> list[str]:
@@ -152,17 +161,10 @@ def with_ptxas(version: str, *, python: str, say: Say = lambda text: None) -> Pa
     Raises NoSuchRelease where there is none, and UsageError where nothing can be installed.
     """
     tool = home() / f"ptxas-{version}" / "ptxas"
-    try:
-        home().mkdir(parents=True, exist_ok=True)
-        with open(home() / f"ptxas-{version}.lock", "w") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
-            if not tool.exists():
-                say(f"installing ptxas {version} into {tool.parent} ...")
-                _install_ptxas(tool, version, python)
-    except OSError as error:
-        raise UsageError(
-            f"cannot write {tool}: {error.strerror}. Name another place for environments by SHRINK_ENVIRONMENTS"
-        ) from error
+    with _locked(tool.parent):
+        if not tool.exists():
+            say(f"installing ptxas {version} into {tool.parent} ...")
+            _install_ptxas(tool, version, python)
     return tool
 
 

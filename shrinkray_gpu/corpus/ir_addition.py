@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import datetime
 import os
 import sys
 from pathlib import Path
 
-import tomlkit
-
-from shrinkray_gpu.corpus.addition import CaseWords, Say, case_place, check_shows, free_place, paragraph
+from shrinkray_gpu.corpus.addition import CaseWords, Say, case_place, check_shows, free_place, head, with_seen
 from shrinkray_gpu.corpus.case import FILE, Case, fault_of_ir, load
 from shrinkray_gpu.evidence.secrets_found import Publish, without_secrets
 from shrinkray_gpu.intermediate import lit_test
@@ -45,18 +42,8 @@ def add_ir(
 def document(text: str, fault: Fault, words: CaseWords) -> str:
     """The text of `case.toml` for a file that `shrink` made of IR."""
     release, arch = lit_test.seen_with(text)
-    data = tomlkit.document()
-    data["title"] = words.title or f"{fault.klass}: {fault.text}"
-    data["class"] = words.klass or fault.klass
-    data["mechanism"] = paragraph(words.mechanism or "not known yet")
-    if words.upstream:
-        data["upstream"] = tomlkit.item(list(words.upstream)).multiline(len(words.upstream) > 1)
+    data = head(words, f"{fault.klass}: {fault.text}", fault.klass)
     if arch:
         data["needs"] = {"architecture": arch}
-    seen = {"triton": release, "arch": arch, "date": datetime.date.today().isoformat()}
-    tables = tomlkit.aot()
-    tables.append(tomlkit.item({key: value for key, value in seen.items() if value}))
-    data["seen"] = tables
-    if release:
-        data["expect"] = {f">={release.split('+')[0]}": "faults"}
-    return tomlkit.dumps(data)
+    seen = {"triton": release, "arch": arch}
+    return with_seen(data, {key: value for key, value in seen.items() if value}, "faults")

@@ -54,6 +54,14 @@ def run_command(
     return subprocess.CompletedProcess(process.args, process.returncode, out, said)
 
 
+def printed_by(command: Sequence[str | Path], *, seconds: float = 60.0, **options: Any) -> str:
+    """What a command prints; nothing where it cannot be started, or does not end in so many seconds."""
+    try:
+        return str(run_command(command, capture_output=True, text=True, timeout=seconds, **options).stdout)
+    except (OSError, subprocess.SubprocessError):
+        return ""
+
+
 def start_command(command: Sequence[str | Path], end: signal.Signals, **options: Any) -> subprocess.Popen[Any]:
     """As `subprocess.Popen`. The command gets the signal `end` when the thread that started it ends."""
     with _ctrl_c_held_back():

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from shrinkray_gpu.device import toolkit
-from shrinkray_gpu.device.own_commands import ANSWER, run_command
+from shrinkray_gpu.device.own_commands import ANSWER, printed_by, run_command
+from shrinkray_gpu.errors import UsageError
 from shrinkray_gpu.runner.run import Build
 
 _ENTRY = re.compile(r"Compiling entry function '(?P<name>[^']+)'")
@@ -39,11 +40,7 @@ def own_ptxas(python: str, environment: Mapping[str, str], arch: int | None) -> 
 
 def version(tool: Path) -> str:
     """The release of a tool of CUDA's, `12.8.93`; empty where it does not tell."""
-    try:
-        done = run_command([str(tool), "--version"], capture_output=True, text=True, timeout=ANSWER)
-    except (OSError, subprocess.SubprocessError):
-        return ""
-    found = re.search(r"\bV(\d[\d.]+)", done.stdout)
+    found = re.search(r"\bV(\d[\d.]+)", printed_by([tool, "--version"], seconds=ANSWER))
     return found[1] if found else ""
 
 
@@ -57,7 +54,7 @@ class PtxasRun:
 
 
 def run_ptxas(tool: Path, ptx: str, options: Sequence[str], *, seconds: float) -> PtxasRun:
-    """Give PTX to a ptxas with these options. Raises OSError where it cannot be started."""
+    """Give PTX to a ptxas with these options. Raises UsageError where it cannot be started."""
     with tempfile.TemporaryDirectory(prefix="shrink-") as folder:
         Path(folder, "kernel.ptx").write_text(ptx, encoding="utf-8")
         command = [str(tool), *options, "kernel.ptx", "-o", "kernel.cubin"]
@@ -65,6 +62,8 @@ def run_ptxas(tool: Path, ptx: str, options: Sequence[str], *, seconds: float) -
             done = run_command(command, cwd=folder, capture_output=True, text=True, errors="replace", timeout=seconds)
         except subprocess.TimeoutExpired:
             return PtxasRun(None, f"no end within {seconds:g} s")
+        except OSError as error:
+            raise UsageError(f"cannot run {tool}: {error.strerror}. Name another by --ptxas") from error
         made = Path(folder, "kernel.cubin")
         return PtxasRun(done.returncode, done.stdout + done.stderr, made.read_bytes() if made.exists() else b"")
 
@@ -76,7 +75,7 @@ def assemble(tool: Path, ptx: str, *options: str, seconds: float) -> Assembled:
     words = ["-v", "-lineinfo", *arch, *options]
     try:
         run = run_ptxas(tool, ptx, words, seconds=seconds)
-    except OSError as error:
+    except UsageError as error:
         run = PtxasRun(1, str(error))
     said = run.said or f"exit status {run.status}"
     return Assembled(run.status == 0, said, version(tool), f"ptxas {' '.join(words)} kernel.ptx -o kernel.cubin")

@@ -7,11 +7,16 @@ from collections.abc import Sequence
 Rows = Sequence[Sequence[str]]
 
 
-def aligned(rows: Rows) -> list[str]:
-    """A line for each row, its words below one another, and a rule under the header."""
+def columns(rows: Rows) -> list[str]:
+    """A line for each row, its words below one another."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    lines = ["  ".join(word.ljust(width) for word, width in zip(row, widths)).rstrip() for row in rows]
-    return [lines[0], "  ".join("-" * width for width in widths), *lines[1:]]
+    return ["  ".join(map(str.ljust, row, widths)).rstrip() for row in rows]
+
+
+def aligned(rows: Rows) -> list[str]:
+    """The same with a rule under the header."""
+    rule = ["-" * max(map(len, column)) for column in zip(*rows)]
+    return columns([rows[0], rule, *rows[1:]])
 
 
 def markdown_table(rows: Rows) -> str:

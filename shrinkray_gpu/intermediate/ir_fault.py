@@ -56,7 +56,7 @@ class IrFault:
         return " ".join(f"{self.name}: {where}{self.words or self.kind}{function}".split())
 
     def is_told_by(self, line: str) -> bool:
-        """Whether such a line, of another run or of a release before words were kept as they are, is of this fault."""
+        """Whether such a line, of another run, is of this fault."""
         return line == str(self) or self.kind != ASSERTION and _loose(line) == _loose(str(self))
 
 

@@ -7,8 +7,8 @@ value has a key of its own, whatever scope its name stood in.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
 
 _BARE = re.compile(r"[A-Za-z_][\w$.]*", re.ASCII)
 """A name that MLIR prints without quotes behind @."""
@@ -32,6 +32,18 @@ class ModuleBlock:
     arguments: tuple[IrValue, ...]
     operations: tuple[Operation, ...]
 
+    @property
+    def end(self) -> Operation | None:
+        """Its last operation; None where it has none."""
+        return self.operations[-1] if self.operations else None
+
+    def with_end(self, end: Operation) -> ModuleBlock:
+        """The block with another last operation."""
+        return replace(self, operations=(*self.operations[:-1], end))
+
+
+Region = tuple[ModuleBlock, ...]
+
 
 @dataclass(frozen=True)
 class Operation:
@@ -43,7 +55,7 @@ class Operation:
     operands: tuple[int, ...] = ()
     successors: tuple[str, ...] = ()
     properties: tuple[tuple[str, str], ...] = ()
-    regions: tuple[tuple[ModuleBlock, ...], ...] = ()
+    regions: tuple[Region, ...] = ()
     attributes: tuple[tuple[str, str], ...] = ()
 
     @property
@@ -67,6 +79,15 @@ class Operation:
             for block in region:
                 yield from block.operations
 
+    def with_regions(self, change: Callable[[Region], Region]) -> Operation:
+        """The operation with each of its regions changed. The same object if nothing changed."""
+        regions = tuple(map(change, self.regions))
+        return replace(self, regions=regions) if regions != self.regions else self
+
+    def with_blocks(self, change: Callable[[ModuleBlock], ModuleBlock]) -> Operation:
+        """The same of each block."""
+        return self.with_regions(lambda region: tuple(map(change, region)))
+
 
 @dataclass(frozen=True)
 class IrModule:
@@ -87,11 +108,16 @@ def every(operation: Operation) -> Iterator[Operation]:
         yield from every(each)
 
 
+def regions(operation: Operation) -> Iterator[Region]:
+    """All regions below it."""
+    for each in every(operation):
+        yield from each.regions
+
+
 def blocks(operation: Operation) -> Iterator[ModuleBlock]:
     """All blocks below it."""
-    for each in every(operation):
-        for region in each.regions:
-            yield from region
+    for region in regions(operation):
+        yield from region
 
 
 def types(module: IrModule) -> Mapping[int, str]:
@@ -108,14 +134,7 @@ def fresh(module: IrModule) -> int:
 
 def terminators(module: IrModule) -> set[int]:
     """The keys of the operations that end a block, and may not go alone."""
-    return {
-        block.operations[-1].key
-        for each in every(module.top)
-        if each.key != module.top.key
-        for region in each.regions
-        for block in region
-        if block.operations
-    }
+    return {block.end.key for each in module.top.inner() for block in blocks(each) if block.end}
 
 
 def count(module: IrModule) -> int:

@@ -15,7 +15,7 @@ from shrinkray_gpu.intermediate.reduced_text import ReducedText
 from shrinkray_gpu.intermediate.search import IrSearch, IrTally, TextForm
 from shrinkray_gpu.oracle.guarded_pattern import Pattern
 from shrinkray_gpu.oracle.words import compiler_pattern
-from shrinkray_gpu.ptx.edits import FAMILIES, declarations, renamed
+from shrinkray_gpu.ptx.edits import FAMILIES, registers
 from shrinkray_gpu.ptx.edits.statements import is_load
 from shrinkray_gpu.ptx.operands import access
 from shrinkray_gpu.ptx.options import PtxOptions
@@ -57,10 +57,7 @@ class PtxTrial:
 
     def run(self, text: str, seconds: float) -> PtxasRun:
         """Raises UsageError where ptxas cannot be started."""
-        try:
-            return run_ptxas(self.options.ptxas, text, self.all_flags, seconds=seconds)
-        except OSError as error:
-            raise UsageError(f"cannot run {self.options.ptxas}: {error.strerror}. Name another by --ptxas") from error
+        return run_ptxas(self.options.ptxas, text, self.all_flags, seconds=seconds)
 
     def shows_words(self, run: PtxasRun) -> bool:
         return says(run.said, self.words)
@@ -108,7 +105,7 @@ def reduce_ptx(
         shown=lambda smaller, tally: shown(count(smaller), tally),
     )
     smallest = search.run(module)
-    for tidy in (renamed, declarations):  # for people: it need not be smaller
+    for tidy in (registers.RENAMED, registers.DECLARED):  # for people: it need not be smaller
         candidate = tidy.apply(smallest, list(tidy.find(smallest)))
         if faults(candidate, write(candidate))[1]:
             smallest = candidate

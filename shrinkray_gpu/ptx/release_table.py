@@ -9,8 +9,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from shrinkray_gpu.errors import UsageError
 from shrinkray_gpu.evidence.ptxas import PtxasRun, run_ptxas, usages, version
+from shrinkray_gpu.evidence.text_tables import columns
 from shrinkray_gpu.oracle.guarded_pattern import Pattern
 from shrinkray_gpu.ptx.ptxas_fault import KILLED, PtxasFault, fault_in, says, was_killed
 from shrinkray_gpu.runner.inside.launches.cubin import code
@@ -74,10 +74,7 @@ def row(
     release, as_version = version(tool), ""
 
     def run(text: str) -> PtxasRun:
-        try:
-            return run_ptxas(tool, text, [*flags, "-v"], seconds=seconds)
-        except OSError as error:
-            raise UsageError(f"cannot run {tool}: {error.strerror}. Name another by --ptxas") from error
+        return run_ptxas(tool, text, [*flags, "-v"], seconds=seconds)
 
     done = run(text)
     if (found := _KNOWN_VERSION.search(done.said)) and (wanted is None or ".version" not in str(wanted)):
@@ -135,8 +132,7 @@ def table(rows: Iterable[ReleaseRow]) -> str:
         note = f"with .version {each.as_version}" if each.as_version else ""
         note = "; ".join(filter(None, (each.why if each.outcome != PASSES else "", note)))
         lines.append((each.release, each.outcome, *(figures if each.outcome == PASSES else ("-",) * 4), note))
-    widths = [max(map(len, column)) for column in zip(*lines)]
-    return "\n".join("  ".join(map(str.ljust, line, widths)).rstrip() for line in lines)
+    return "\n".join(columns(lines))
 
 
 def difference(rows: Sequence[ReleaseRow]) -> str:

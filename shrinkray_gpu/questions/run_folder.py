@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import subprocess
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from datetime import datetime, timezone
@@ -13,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from shrinkray_gpu.device import architectures, toolkit
-from shrinkray_gpu.device.own_commands import run_command
+from shrinkray_gpu.device.own_commands import printed_by
 from shrinkray_gpu.errors import UsageError
 from shrinkray_gpu.evidence.versions import __version__
 from shrinkray_gpu.runner.scratch_folder import remove_folder
@@ -82,12 +81,7 @@ def environment(
 
 def _ptxas(python: str, variables: Mapping[str, str]) -> str:
     tool = variables.get("TRITON_PTXAS_PATH") or toolkit.find("ptxas", python, variables)
-    if not tool:
-        return ""
-    try:
-        said = run_command([tool, "--version"], capture_output=True, text=True, timeout=60).stdout
-    except (OSError, subprocess.SubprocessError):
-        return ""
+    said = printed_by([tool, "--version"]) if tool else ""
     return next((line.strip() for line in said.splitlines() if "release" in line), "")
 
 

@@ -180,7 +180,7 @@ def read_journal(log: IO[bytes]) -> EarlierJournal | None:
     lines = [unsealed(text) for text in whole]
     header = lines[0] or {}
     return EarlierJournal(
-        header if "settings" in header else _of_old(whole[0]),
+        header if "settings" in header else {},
         _without_last_doubts([line for line in lines[1:] if line is not None]),
         lines.count(None),
         any(text.startswith(b'{"event":"end"') for text in whole[1:]),
@@ -196,28 +196,12 @@ def _without_last_doubts(events: Sequence[Mapping[str, Any]]) -> tuple[Mapping[s
     return tuple(events[:kept])
 
 
-def _of_old(header: bytes) -> Mapping[str, Any]:
-    """The first line of a journal from before lines had checksums; empty if it is none."""
-    try:
-        line = json.loads(header)
-    except (ValueError, RecursionError):
-        return {}
-    return {"format": 1} if isinstance(line, dict) and line.get("format") == 1 and "settings" in line else {}
-
-
 def check_whole(earlier: EarlierJournal, folder: Path) -> None:
     """Raises UsageError where nobody can go on with this journal, whatever is asked for now."""
-    what_next = (
-        f"{folder / 'best.py'} has the best so far and stays: reduce that file on, or use --restart to begin anew."
-    )
-    if earlier.header.get("format") == 1:
-        raise UsageError(
-            f"Cannot resume {folder}: its journal is of an earlier version, whose lines have no checksums. {what_next}"
-        )
     if not earlier.header:
         raise UsageError(
             f"Cannot resume {folder}: the first line of its journal, which says what is reduced, is damaged. "
-            f"{what_next}"
+            f"{folder / 'best.py'} has the best so far and stays: reduce that file on, or use --restart to begin anew."
         )
 
 

@@ -31,16 +31,16 @@ class LiftChoice:
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> LiftChoice:
-        """What `to_json` made, also in an earlier version. Raises one of `journal_lines.UNFIT` where it is not that."""
-        kept, fault = data.get("kept"), data.get("fault")
+        """What `to_json` made. Raises one of `journal_lines.UNFIT` where it is not that."""
+        kept, fault = data["kept"], data["fault"]
         return cls(
             Run.from_json(data["run"]),
             data["text"],
             data["told"],
             data["alone"],
             data["history"],
-            data.get("bare", False),
-            data.get("merged", False),
+            data["bare"],
+            data["merged"],
             LaunchCauses.from_json(kept) if kept is not None else None,
             Fault.from_json(fault) if fault is not None else None,
         )

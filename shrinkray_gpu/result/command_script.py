@@ -37,18 +37,11 @@ def command_fields(command: Command) -> dict[str, Any]:
     }
 
 
-def original(shown: str, entered: Mapping[str, Any] | None) -> Original:
-    """Of the command `shown` (`-m mypkg.bench --n 7`), of which `kept` told."""
-    if not entered:
-        return Original(lacking=f"the reduction of {shown} did not keep where its files are: an older version made it")
+def original(shown: str, entered: Mapping[str, Any]) -> Original:
+    """Of the command `shown` (`-m mypkg.bench --n 7`), of which `entered` tells."""
     file = Path(entered["file"]) if entered["file"] else None
-    command = Command(
-        entered["module"],
-        tuple(entered["args"]),
-        Path(entered["cwd"]),
-        file,
-        launched=_launched(entered.get("launched")),
-    )
+    arguments, launched = tuple(entered["args"]), _launched(entered["launched"])
+    command = Command(entered["module"], arguments, Path(entered["cwd"]), file, launched=launched)
     plain = plain_script(command)
     if plain is None:
         return Original(lacking=f"no single file of yours says what {shown} runs (or it is not there any more)")

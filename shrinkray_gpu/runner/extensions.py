@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import subprocess
 from collections.abc import Mapping
 
-from shrinkray_gpu.device.own_commands import run_command
+from shrinkray_gpu.device.own_commands import printed_by
 
 _ASK = (
     "import os, shutil, sysconfig; head = os.path.join(sysconfig.get_paths()['include'], 'Python.h'); "
@@ -17,8 +16,4 @@ SECONDS = 20
 
 def lacking(python: str, environment: Mapping[str, str]) -> str:
     """What it would need and is not there: `ninja, Python.h`; empty where nothing is missing, or it cannot be told."""
-    try:
-        done = run_command([python, "-c", _ASK], env=dict(environment), capture_output=True, text=True, timeout=SECONDS)
-    except (OSError, subprocess.SubprocessError):
-        return ""
-    return done.stdout.strip() if done.returncode == 0 else ""
+    return printed_by([python, "-c", _ASK], seconds=SECONDS, env=environment).strip()

@@ -87,6 +87,9 @@ class TriageCell(Cell[Reruns]):
     def answer(self, lanes: Reruns) -> Row:
         """Its row, with the names of where it is run."""
 
+    def lost(self, why: str) -> Row:
+        return {"failed": why}
+
 
 @dataclass(frozen=True)
 class VersionsCell(TriageCell):
@@ -94,9 +97,6 @@ class VersionsCell(TriageCell):
 
     def answer(self, lanes: Reruns) -> Row:
         return {"versions": dict(lanes.place.versions)}
-
-    def lost(self, why: str) -> Row:
-        return {"failed": why}
 
 
 @dataclass(frozen=True)
@@ -107,9 +107,6 @@ class CollectedCell(TriageCell):
 
     def answer(self, lanes: Reruns) -> Row:
         return {"nodes": lanes.tests(self.args)}
-
-    def lost(self, why: str) -> Row:
-        return {"failed": why}
 
 
 @dataclass(frozen=True)
@@ -124,9 +121,6 @@ class SessionCell(TriageCell):
         said: list[str] = []
         found = run_session(self.args, lanes.place, record, said.append)
         return {"failures": [asdict(each) for each in found], "said": said[1:]}
-
-    def lost(self, why: str) -> Row:
-        return {"failed": why}
 
 
 @dataclass(frozen=True)
@@ -259,9 +253,6 @@ class ComparisonCell(TriageCell):
 
     def answer(self, lanes: Reruns) -> Row:
         return {"why": lanes.explains(self.repro, self.rerun)}
-
-    def lost(self, why: str) -> Row:
-        return {"failed": why}
 
 
 def _capsule(report: ReportedFailure) -> Sequence[Path]:

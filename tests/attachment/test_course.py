@@ -26,8 +26,5 @@ def test_a_step_for_each_accept(tmp_path: Path) -> None:
     assert by_pass(steps, 100) == {"statements": 50}
 
 
-def test_an_older_journal_tells_no_time_and_none_at_all_nothing(tmp_path: Path) -> None:
-    journal = tmp_path / "journal.jsonl"
-    journal.write_text(json.dumps({"event": "accept", "size": [0, 80], "pass": "lift"}) + "\n")
-    assert read(journal)[0].seconds == -1
+def test_no_journal_tells_nothing(tmp_path: Path) -> None:
     assert read(tmp_path / "gone.jsonl") == ()

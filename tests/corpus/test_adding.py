@@ -273,14 +273,14 @@ def test_a_result_that_its_own_reduction_denies_is_refused_whatever_a_replay_see
 COMMAND = Command("mine.bench", ("--n", "7"), Path("unset"))
 
 
-def of_command(tmp_path: Path, command: Command, **changes: Any) -> tuple[Case, list[str]]:
+def of_command(tmp_path: Path, command: Command) -> tuple[Case, list[str]]:
     """The case of a reduction of this command, and what was said."""
     (repro := tmp_path / "repro.py").write_text(LOOKUP)
     said: list[str] = []
     facts = told(
         original=str(command.path), output=str(repro), command=command.command_line, entered=command_fields(command)
     )
-    return addition.lay_out(tmp_path / "some", {**facts, **changes}, say=said.append), said
+    return addition.lay_out(tmp_path / "some", facts, say=said.append), said
 
 
 def test_a_command_is_kept_as_the_script_that_it_enters_with_its_modules(tmp_path: Path) -> None:
@@ -301,8 +301,3 @@ def test_where_a_command_enters_no_file_of_the_users_the_case_says_so(tmp_path: 
     why = "no single file of yours says what -m mine.bench --n 7 runs (or it is not there any more)"
     assert said == [f"the case has no failing.py: {why}"] and not case.original.exists()
     assert (case.folder / "case.toml").read_text().startswith(f"# No failing.py: {why}.\n")
-
-
-def test_a_reduction_by_an_older_version_did_not_keep_what_its_command_entered(tmp_path: Path) -> None:
-    case, [said] = of_command(tmp_path, replace(COMMAND, cwd=tmp_path), entered=None)
-    assert "an older version" in said and not case.original.exists()

@@ -11,19 +11,12 @@ from shrinkray_gpu.intermediate import edits
 from shrinkray_gpu.intermediate.edits import (
     arguments,
     attributes,
-    bodies,
     branches,
-    constants,
-    forwarding,
     functions,
-    layouts,
     loops,
-    operands,
     operations,
-    regions,
-    returns,
-    shapes,
     slices,
+    tensor_types,
 )
 from shrinkray_gpu.intermediate.generic_text import write
 from shrinkray_gpu.intermediate.model import IrModule, every, size
@@ -101,48 +94,28 @@ def test_a_function_goes_with_the_calls_of_it(asked: Asked) -> None:
 
 
 def test_a_body_takes_the_place_of_its_loop(asked: Asked) -> None:
-    texts = each_alone(asked, LOOP, regions.FAMILY)
+    texts = each_alone(asked, LOOP, loops.REGIONS)
     assert any("scf.for" not in text and "tt.load" in text for text in texts)
     assert sum("scf.if" not in text for text in texts) == 2, "one for each arm"
 
 
 def test_a_loop_carries_less(asked: Asked) -> None:
-    texts = each_alone(asked, LOOP, loops.FAMILY)
+    texts = each_alone(asked, LOOP, loops.CARRIED)
     assert any("-> (tensor<64xf32>)  : i32" in text for text in texts)
     assert any("-> (i32)  : i32" in text for text in texts)
 
 
 def test_an_operand_stands_for_the_result(asked: Asked) -> None:
-    assert any("arith.select" not in text for text in each_alone(asked, SELECT, forwarding.FAMILY))
-
-
-def test_a_constant_for_what_was_computed(asked: Asked) -> None:
-    assert any("arith.constant true" in text for text in each_alone(asked, SELECT, constants.FAMILY))
-
-
-@pytest.mark.parametrize(
-    ("kind", "said"),
-    [
-        ("i1", "true"),
-        ("i64", "1 : i64"),
-        ("f32", "1.0 : f32"),
-        ("tensor<4xbf16, #b>", "dense<1.0> : tensor<4xbf16, #b>"),
-        ("tensor<2x2xi1>", "dense<true> : tensor<2x2xi1>"),
-        ("!tt.ptr<f32>", ""),
-        ("tensor<4x!tt.ptr<f32>>", ""),
-    ],
-)
-def test_the_text_of_a_constant(kind: str, said: str) -> None:
-    assert constants.value(kind, 1) == said
+    assert any("arith.select" not in text for text in each_alone(asked, SELECT, operations.FORWARDED))
 
 
 def test_masks_go_the_value_for_masked_lanes_first(asked: Asked) -> None:
     module = asked.module(LOOP)
-    items = list(operands.FAMILY.find(module))
-    once = operands.FAMILY.apply(module, items)
-    assert "tt.load %arg" not in write(once) and len(list(operands.FAMILY.find(once))) == 1
-    twice = operands.FAMILY.apply(once, list(operands.FAMILY.find(once)))
-    assert list(operands.FAMILY.find(twice)) == [] and asked.parses(write(twice))
+    items = list(operations.OPERANDS.find(module))
+    once = operations.OPERANDS.apply(module, items)
+    assert "tt.load %arg" not in write(once) and len(list(operations.OPERANDS.find(once))) == 1
+    twice = operations.OPERANDS.apply(once, list(operations.OPERANDS.find(once)))
+    assert list(operations.OPERANDS.find(twice)) == [] and asked.parses(write(twice))
 
 
 def test_arguments(asked: Asked) -> None:
@@ -184,13 +157,13 @@ def test_a_slice_is_returned_or_written_to(asked: Asked) -> None:
 def test_a_body_as_the_whole_function(asked: Asked) -> None:
     module = asked.module(LOOP)
     (loop,) = named(module, "scf.for")
-    item = next(each for each in bodies.FAMILY.find(module) if each[1] == loop)
-    text = asked.parses(write(bodies.FAMILY.apply(module, [item])))
+    item = next(each for each in functions.BODIES.find(module) if each[1] == loop)
+    text = asked.parses(write(functions.BODIES.apply(module, [item])))
     assert "scf.for" not in text and "tt.load" in text and "tt.reduce" not in text
 
 
 def test_a_function_returns_less(asked: Asked) -> None:
-    texts = each_alone(asked, LOOP, returns.FAMILY)
+    texts = each_alone(asked, LOOP, functions.RETURNED)
     assert any("tt.call @twice(%4) : (f32) -> ()" in text or ": (f32) -> ()" in text for text in texts)
 
 
@@ -204,7 +177,7 @@ def test_attributes_go_but_not_what_a_module_says_of_its_target(asked: Asked) ->
 
 
 def test_smaller_tensors_everywhere_at_once(asked: Asked) -> None:
-    texts = each_alone(asked, LOOP, shapes.FAMILY)
+    texts = each_alone(asked, LOOP, tensor_types.SHAPES)
     assert any("tensor<2xf32>" in text and "end = 2 : i32" in text and "64" not in text for text in texts)
 
 
@@ -219,20 +192,20 @@ def test_smaller_tensors_everywhere_at_once(asked: Asked) -> None:
 def test_no_tensor_is_smaller_than_its_swizzle(asked: Asked, memory: str, sizes: dict[int, set[int]]) -> None:
     module = asked.module(SHARED.replace("MEMORY", memory))
     found: dict[int, set[int]] = {}
-    for item in shapes.FAMILY.find(module):
+    for item in tensor_types.SHAPES.find(module):
         found.setdefault(item[0], set()).add(item[1])
-        asked.parses(write(shapes.FAMILY.apply(module, [item])))
+        asked.parses(write(tensor_types.SHAPES.apply(module, [item])))
     assert found == sizes
 
 
 def test_no_product_is_smaller_than_its_instruction(asked: Asked) -> None:
     module = asked.module(PRODUCT)
-    items = list(shapes.FAMILY.find(module))
+    items = list(tensor_types.SHAPES.find(module))
     assert min(smaller for before, smaller in items if before == 128) == 64
     assert min(smaller for before, smaller in items if before == 32) == 8
     for item in items:
-        asked.parses(write(shapes.FAMILY.apply(module, [item])))
-    assert ("", "") not in layouts.FAMILY.find(module), "an operation of a GPU's dialect needs layouts"
+        asked.parses(write(tensor_types.SHAPES.apply(module, [item])))
+    assert ("", "") not in tensor_types.LAYOUTS.find(module), "an operation of a GPU's dialect needs layouts"
 
 
 def test_a_function_that_became_another_one_stands_for_none(asked: Asked) -> None:
@@ -256,11 +229,11 @@ module {
 
 def test_one_layout_for_another_and_none_at_all(asked: Asked) -> None:
     module = asked.module(LAID_OUT)
-    merged = [layouts.FAMILY.apply(module, [item]) for item in layouts.FAMILY.find(module)]
+    merged = [tensor_types.LAYOUTS.apply(module, [item]) for item in tensor_types.LAYOUTS.find(module)]
     assert any("#blocked1>" not in write(each) for each in merged)
-    assert ("", "") not in layouts.FAMILY.find(module), "an operation of layouts needs them"
+    assert ("", "") not in tensor_types.LAYOUTS.find(module), "an operation of layouts needs them"
     key = named(module, "ttg.convert_layout")
-    bare = layouts.FAMILY.apply(operations.apply(module, key), [("", "")])
+    bare = tensor_types.LAYOUTS.apply(operations.apply(module, key), [("", "")])
     assert "tensor<32x64xf32>" in asked.parses(write(bare))
 
 

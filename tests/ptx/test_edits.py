@@ -7,7 +7,7 @@ import pytest
 
 from shrinkray_gpu.evidence.ptxas import run_ptxas
 from shrinkray_gpu.intermediate.search import Family
-from shrinkray_gpu.ptx.edits import FAMILIES, blocks, declarations, guards, headers, merged, renamed, slices, statements
+from shrinkray_gpu.ptx.edits import FAMILIES, functions, registers, slices, statements
 from shrinkray_gpu.ptx.ptx_text import PtxModule, read, write
 from tests.ptx.samples import CRASH, lines, tool
 
@@ -49,31 +49,31 @@ def test_a_store_goes_with_what_was_computed_for_it_alone() -> None:
 
 
 def test_a_block_goes_without_what_is_in_it() -> None:
-    (key,) = blocks.find(START)
-    text = after(blocks.FAMILY, [key])
+    (key,) = functions.BLOCKS.find(START)
+    text = after(functions.BLOCKS, [key])
     assert text.count("{") == 1 and any("rsqrt" in line for line in text)
 
 
 def test_a_guard_goes() -> None:
-    text = after(guards.FAMILY, keys("bra"))
+    text = after(statements.GUARDS, keys("bra"))
     assert "bra $L1;" in text and any(line.startswith("@%p1 ld.global") for line in text)
 
 
 def test_registers_of_one_type_become_one_where_they_are_read() -> None:
-    items = list(merged.find(START))
-    text = after(merged.FAMILY, [item for item in items if item[1] in ("%r1", "%r2")])
+    items = list(registers.MERGED.find(START))
+    text = after(registers.MERGED, [item for item in items if item[1] in ("%r1", "%r2")])
     assert "add.f32 %r4, %r9, %r9;" in text
-    assert after(merged.FAMILY, [item for item in items if item[1].startswith("%rd")]) == list(lines(write(START)))
+    assert after(registers.MERGED, [item for item in items if item[1].startswith("%rd")]) == list(lines(write(START)))
 
 
 def test_headers_lose_what_nobody_reads() -> None:
-    text = after(headers.FAMILY, list(headers.find(START)))
+    text = after(functions.HEADERS, list(functions.HEADERS.find(START)))
     assert any(line == ".visible .entry k(.param .u64 k_param_0, .param .u32 k_param_1)" for line in text)
 
 
 def test_declarations_and_names() -> None:
-    small = renamed.apply(START, list(renamed.find(START)))
-    small = declarations.FAMILY.apply(small, list(declarations.find(small)))
+    small = registers.RENAMED.apply(START, list(registers.RENAMED.find(START)))
+    small = registers.DECLARED.apply(small, list(registers.DECLARED.find(small)))
     text = list(lines(write(small)))
     assert ".reg .b32 %r<7>;" in text and ".reg .b64 %rd<4>;" in text and "mov.u32 %r2, %tid.x;" in text
 

@@ -547,23 +547,6 @@ def test_a_spoilt_first_line_is_told_and_loses_nothing(tmp_path: Path, at: int) 
     assert kept(tmp_path) == {"earlier_best_1.py": SMALLER.text}
 
 
-def test_a_journal_without_checksums_is_refused_and_loses_nothing(tmp_path: Path) -> None:
-    with begin(tmp_path) as journal:
-        accept(journal, SMALLER)
-    old = [{key: value for key, value in line.items() if key != "crc"} for line in lines(tmp_path)]
-    old[0]["format"] = 1
-    text = "".join(json.dumps(line) + "\n" for line in old)
-    (tmp_path / "journal.jsonl").write_text(text)
-    with pytest.raises(UsageError, match=r"earlier version, whose lines have no checksums.*--restart"):
-        begin(tmp_path, resume=True)
-    with pytest.raises(UsageError, match="unfinished"):
-        begin(tmp_path)
-    assert (tmp_path / "best.py").read_text() == SMALLER.text
-    assert (tmp_path / "journal.jsonl").read_text() == text
-    (tmp_path / "journal.jsonl").write_text(text + '{"event":"end"}\n')
-    begin(tmp_path).close()
-
-
 @pytest.mark.parametrize("left", [0, 1, 2], ids=["no journal", "its header", "the lifted script"])
 def test_a_best_ahead_of_its_journal_is_looked_at_before_anything_is_written_over_it(tmp_path: Path, left: int) -> None:
     with begin(tmp_path) as journal:

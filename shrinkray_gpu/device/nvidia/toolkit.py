@@ -5,11 +5,10 @@ from __future__ import annotations
 import functools
 import os
 import shutil
-import subprocess
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from shrinkray_gpu.device.own_commands import run_command
+from shrinkray_gpu.device.own_commands import printed_by
 
 TOOLKIT = Path("/usr/local/cuda")
 HOW = {
@@ -71,9 +70,5 @@ def _packages(python: str, path: str) -> tuple[tuple[str, Path], ...]:
     """Where the interpreter has Triton and NVIDIA's packages; asked without importing either."""
     found = shutil.which(python) or python
     environment = {**os.environ, **({"PYTHONPATH": path} if path else {})}
-    try:
-        done = run_command([found, "-c", _PACKAGES], capture_output=True, text=True, timeout=60, env=environment)
-    except (OSError, subprocess.SubprocessError):
-        return ()
-    pairs = [line.split("\t") for line in done.stdout.splitlines()]
+    pairs = [line.split("\t") for line in printed_by([found, "-c", _PACKAGES], env=environment).splitlines()]
     return tuple((pair[0], Path(pair[1])) for pair in pairs if len(pair) == 2)

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from shrinkray_gpu.intermediate.edits import jumps
-from shrinkray_gpu.intermediate.model import IrModule, ModuleBlock, Operation, every
+from shrinkray_gpu.intermediate.model import IrModule, ModuleBlock, Operation, Region, every, regions
 from shrinkray_gpu.intermediate.rewriting import attributes_of_arguments, changed, with_arguments
 from shrinkray_gpu.intermediate.search import Family
 
@@ -54,34 +54,28 @@ def merge(module: IrModule, chosen: Sequence[tuple[int, int]]) -> IrModule:
 
 def find_of_blocks(module: IrModule) -> Iterator[tuple[int, int]]:
     """Blocks that are jumped to, by the key of an argument, and its number."""
-    for each in every(module.top):
-        for region in each.regions:
-            for block in region[1:]:
-                yield from ((value.key, at) for at, value in enumerate(block.arguments))
+    for region in regions(module.top):
+        for block in region[1:]:
+            yield from ((value.key, at) for at, value in enumerate(block.arguments))
 
 
 def drop_of_blocks(module: IrModule, chosen: Sequence[tuple[int, int]]) -> IrModule:
     """What read the argument reads one of the function's instead."""
     gone = {key for key, _ in chosen}
-
-    def lighter(each: Operation) -> Sequence[Operation]:
-        if not any(gone & {value.key for value in block.arguments} for region in each.regions for block in region[1:]):
-            return (each,)
-        return (replace(each, regions=tuple(_lighter(region, gone) for region in each.regions)),)
-
-    return changed(module, lighter)
+    return changed(module, lambda each: (each.with_regions(lambda region: _lighter(region, gone)),))
 
 
-def _lighter(region: tuple[ModuleBlock, ...], gone: set[int]) -> tuple[ModuleBlock, ...]:
+def _lighter(region: Region, gone: set[int]) -> Region:
     numbers = {
         block.label: {at for at, value in enumerate(block.arguments) if value.key in gone} for block in region[1:]
     }
+    if not any(numbers.values()):
+        return region
     made = []
     for block in region:
-        end = jumps.without(block.operations[-1], numbers) if block.operations else None
-        operations = (*block.operations[:-1], end) if end is not None else block.operations
         arguments = tuple(value for value in block.arguments if block is region[0] or value.key not in gone)
-        made.append(replace(block, arguments=arguments, operations=operations))
+        lighter = replace(block, arguments=arguments)
+        made.append(lighter.with_end(jumps.without(block.end, numbers)) if block.end else lighter)
     return tuple(made)
 
 

@@ -6,12 +6,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from shrinkray_gpu.intermediate.edits import jumps
-from shrinkray_gpu.intermediate.model import IrModule, ModuleBlock, Operation, every
+from shrinkray_gpu.intermediate.model import IrModule, Operation, Region, every, regions
 from shrinkray_gpu.intermediate.rewriting import changed, result_types
 from shrinkray_gpu.intermediate.search import Family
-
-Region = tuple[ModuleBlock, ...]
-
 
 _END = -1
 
@@ -35,8 +32,7 @@ def apply(module: IrModule, chosen: Sequence[tuple[int, int]]) -> IrModule:
             return (Operation(each.key, "tt.return"),)
         if each.key in taken and each.name in jumps.CHOICES:
             return (jumps.jump(each, taken[each.key]),)
-        regions = tuple(_reached(region) for region in each.regions)
-        return (replace(each, regions=regions) if regions != each.regions else each,)
+        return (each.with_regions(_reached),)
 
     return changed(module, straight)
 
@@ -49,7 +45,7 @@ def _reached(region: Region) -> Region:
     by_label = {block.label: block for block in region}
     while waiting:
         block = waiting.pop()
-        for label in block.operations[-1].successors if block.operations else ():
+        for label in block.end.successors if block.end else ():
             if label not in labels:
                 labels.add(label)
                 waiting.append(by_label[label])
@@ -58,38 +54,29 @@ def _reached(region: Region) -> Region:
 
 def find_pairs(module: IrModule) -> Iterator[int]:
     """Jumps to a block that nothing else leads to."""
-    for each in every(module.top):
-        for region in each.regions:
-            named = [label for block in region if block.operations for label in block.operations[-1].successors]
-            for block in region:
-                end = block.operations[-1] if block.operations else None
-                if end and end.name in jumps.JUMPS and named.count(end.successors[0]) == 1:
-                    yield end.key
+    for region in regions(module.top):
+        named = [label for block in region if block.end for label in block.end.successors]
+        for block in region:
+            if (end := block.end) and end.name in jumps.JUMPS and named.count(end.successors[0]) == 1:
+                yield end.key
 
 
 def merge(module: IrModule, chosen: Sequence[int]) -> IrModule:
     ends, values = set(chosen), dict[int, int]()
-    for each in every(module.top):
-        for region in each.regions:
-            by_label = {block.label: block for block in region}
-            for block in region:
-                end = block.operations[-1] if block.operations else None
-                if end and end.key in ends:
-                    target = by_label[end.successors[0]]
-                    values |= dict(zip((value.key for value in target.arguments), end.operands))
-
-    def merged(each: Operation) -> Sequence[Operation]:
-        regions = tuple(_merged(region, ends) for region in each.regions)
-        return (replace(each, regions=regions) if regions != each.regions else each,)
-
-    return changed(module, merged, values)
+    for region in regions(module.top):
+        by_label = {block.label: block for block in region}
+        for block in region:
+            if (end := block.end) and end.key in ends:
+                target = by_label[end.successors[0]]
+                values |= dict(zip((value.key for value in target.arguments), end.operands))
+    return changed(module, lambda each: (each.with_regions(lambda region: _merged(region, ends)),), values)
 
 
 def _merged(region: Region, ends: set[int]) -> Region:
     blocks = list(region)
     at = 0
     while at < len(blocks):
-        end = blocks[at].operations[-1] if blocks[at].operations else None
+        end = blocks[at].end
         target = next((b for b in blocks if end and end.key in ends and b.label == end.successors[0]), None)
         if target is None or target is blocks[at]:
             at += 1
@@ -101,23 +88,17 @@ def _merged(region: Region, ends: set[int]) -> Region:
 
 def find_empty(module: IrModule) -> Iterator[int]:
     """Jumps that are all there is in their block, and pass nothing of its own on."""
-    for each in every(module.top):
-        for region in each.regions:
-            for block in region[1:]:
-                if len(block.operations) == 1 and block.operations[0].name in jumps.JUMPS and not block.arguments:
-                    if block.operations[0].successors[0] != block.label:
-                        yield block.operations[0].key
+    for region in regions(module.top):
+        for block in region[1:]:
+            if len(block.operations) == 1 and block.operations[0].name in jumps.JUMPS and not block.arguments:
+                if block.operations[0].successors[0] != block.label:
+                    yield block.operations[0].key
 
 
 def thread(module: IrModule, chosen: Sequence[int]) -> IrModule:
     """Who jumps to such a block jumps where that leads to."""
     keys = set(chosen)
-
-    def shorter(each: Operation) -> Sequence[Operation]:
-        regions = tuple(_threaded(region, keys) for region in each.regions)
-        return (replace(each, regions=regions) if regions != each.regions else each,)
-
-    return changed(module, shorter)
+    return changed(module, lambda each: (each.with_regions(lambda region: _threaded(region, keys)),))
 
 
 def _threaded(region: Region, keys: set[int]) -> Region:
@@ -128,7 +109,7 @@ def _threaded(region: Region, keys: set[int]) -> Region:
         return region
     made = []
     for block in region:
-        end = block.operations[-1] if block.operations else None
+        end = block.end
         if end is None or end.name not in (*jumps.JUMPS, *jumps.CHOICES):  # a switch has its operands in other groups
             made.append(block)
             continue
@@ -136,7 +117,7 @@ def _threaded(region: Region, keys: set[int]) -> Region:
             for at, label in enumerate(end.successors):
                 if label in through:
                     end = jumps.redirected(end, at, through[label])
-        made.append(replace(block, operations=(*block.operations[:-1], end)))
+        made.append(block.with_end(end))
     return _reached(tuple(made))
 
 

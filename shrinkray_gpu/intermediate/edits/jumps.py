@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from shrinkray_gpu.intermediate.model import Operation
@@ -45,18 +45,18 @@ def without(operation: Operation, numbers: Mapping[str, set[int]]) -> Operation:
         tuple(key for at, key in enumerate(keys) if at not in numbers.get(label, set()))
         for label, keys in zip(operation.successors, handed(operation))
     ]
-    if not given:
-        return operation
-    if operation.name in JUMPS:
-        return replace(operation, operands=given[0])
-    kept = replace(operation, operands=(operation.operands[0], *given[0], *given[1]))
-    return with_segments(kept, [1, len(given[0]), len(given[1])])
+    return _leading(operation, operation.successors, given) if given else operation
 
 
 def redirected(operation: Operation, at: int, further: Operation) -> Operation:
     """The jump whose successor of this number is the one of `further`, with what that hands over."""
     labels = tuple(further.successors[0] if place == at else label for place, label in enumerate(operation.successors))
     given = [further.operands if place == at else keys for place, keys in enumerate(handed(operation))]
+    return _leading(operation, labels, given)
+
+
+def _leading(operation: Operation, labels: tuple[str, ...], given: Sequence[tuple[int, ...]]) -> Operation:
+    """The jump that leads to these blocks and hands each of them these operands."""
     if operation.name in JUMPS:
         return replace(operation, operands=given[0], successors=labels)
     changed = replace(operation, operands=(operation.operands[0], *given[0], *given[1]), successors=labels)

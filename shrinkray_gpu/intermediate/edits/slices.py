@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from shrinkray_gpu.intermediate.edits.returns import RETURNS, uncalled
+from shrinkray_gpu.intermediate.edits.functions import RETURNS, uncalled
 from shrinkray_gpu.intermediate.model import IrModule, IrValue, Operation, every, fresh, types
 from shrinkray_gpu.intermediate.rewriting import (
     attributes_of_arguments,

@@ -1,14 +1,13 @@
-"""Reads the modules that a script imports, and what these import in turn."""
+"""Reads the modules that a script imports, also by a name in a string, and what these import in turn."""
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import libcst as cst
 
 from shrinkray_gpu.errors import UsageError
-from shrinkray_gpu.lift.bundling.dynamic import modules_in_strings
 from shrinkray_gpu.lift.bundling.imports import Import
 from shrinkray_gpu.lift.bundling.module_files import Finder, ModuleFiles
 from shrinkray_gpu.lift.bundling.pruning import prune, public
@@ -19,6 +18,8 @@ from shrinkray_gpu.reduction.program import Program, read_program
 from shrinkray_gpu.source.tree import ancestors, docstring, dotted_text, every
 
 MAIN = "__main__"
+_LOADERS = frozenset({"import_module", "__import__", "run_module", "find_spec", "reload"})
+_PATCHERS = frozenset({"patch", "setattr", "delattr", "resolve_name"})
 
 
 class Reader:
@@ -47,7 +48,7 @@ class Reader:
                         if (found_unit := self.read(name)) is not None:
                             waiting.append(found_unit)
         for unit in self.units.values():
-            for name, front in modules_in_strings(unit, lambda name: self.finder.find(name) is not None):
+            for name, front in _modules_in_strings(unit, lambda name: self.finder.find(name) is not None):
                 for inner in [other for other in self.units if other.startswith(name)] if front and name else [name]:
                     if inner:
                         self.bad.setdefault(inner, f"{unit.shown} loads or changes it by its name in a string")
@@ -141,3 +142,34 @@ class Reader:
 def _may_fail(unit: Unit, each: Import) -> bool:
     """Whether the program goes on without it."""
     return any(isinstance(above, (cst.Try, cst.With)) for above in ancestors(unit.program, each.statement))
+
+
+def _modules_in_strings(unit: Unit, known: Callable[[str], bool]) -> Iterator[tuple[str, bool]]:
+    """The modules that calls in this one name, as in `import_module("pkg.mod")` and `patch("pkg.mod.name")`, as far as
+    they are `known`; of a computed name its front, and True."""
+    for call in every(unit.program, cst.Call):
+        last = dotted_text(call.func).rpartition(".")[2]
+        if not call.args or last not in _LOADERS | _PATCHERS:
+            continue
+        text, whole = _front(call.args[0].value)
+        if text.startswith("."):
+            package = unit.name if unit.package else unit.name.rpartition(".")[0]
+            text = f"{package}{text}"
+        if not whole:
+            yield text, True
+        while whole and text:
+            if known(text):
+                yield text, False
+                break
+            text = text.rpartition(".")[0] if last in _PATCHERS else ""
+
+
+def _front(node: cst.BaseExpression) -> tuple[str, bool]:
+    """What a string surely begins with, and whether that is all of it."""
+    if isinstance(node, cst.SimpleString) and isinstance(node.evaluated_value, str):
+        return node.evaluated_value, True
+    if isinstance(node, cst.BinaryOperation) and isinstance(node.operator, (cst.Add, cst.Modulo)):
+        return _front(node.left)[0].partition("%")[0], False
+    if isinstance(node, cst.FormattedString) and node.parts and isinstance(node.parts[0], cst.FormattedStringText):
+        return node.parts[0].value, False
+    return "", True

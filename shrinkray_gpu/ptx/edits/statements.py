@@ -120,4 +120,22 @@ def _with_loads(
     )
 
 
+def find_guards(module: PtxModule) -> Iterator[int]:
+    """`@%p1` goes: the instruction always runs."""
+    for each in module:
+        if each.kind == CODE and split(each.text)[0]:
+            yield each.key
+
+
+def unguard(module: PtxModule, chosen: Sequence[int]) -> PtxModule:
+    bare = set(chosen)
+    return module.with_statements(
+        [
+            replace(each, text=each.text[len(split(each.text)[0]) :].strip()) if each.key in bare else each
+            for each in module
+        ]
+    )
+
+
 FAMILY = Family("statements", find, apply)
+GUARDS = Family("guards", find_guards, unguard)

@@ -8,6 +8,7 @@ from typing import Any
 
 from shrinkray_gpu.corpus.first_bad import ALWAYS, SURE, FirstBad, Suspects
 from shrinkray_gpu.errors import UsageError
+from shrinkray_gpu.evidence.text_tables import columns
 from shrinkray_gpu.oracle import Answer
 from shrinkray_gpu.questions.bisect.answer_log import AnswerLog
 from shrinkray_gpu.questions.bisect.history import ReleaseHistory
@@ -94,15 +95,13 @@ class Bisection:
         """The releases that were run, and those that may have brought the change, for people."""
         told = [row for row in self.rows() if row["no answer"] or any(row[name] for name in _COUNTS)]
         told = [row for row in self.rows() if row in told or row["probability"] >= 0.001]
-        lines = [(self.history.package, *_COUNTS, "probability")]
-        lines += [
-            (row["release"], *(str(row[name] or "-") for name in _COUNTS), f"{row['probability']:.3f}") for row in told
-        ]
-        widths = [max(map(len, column)) for column in zip(*lines)]
-        notes = ["", *(row["no answer"] and f"no answer: {row['no answer']}" for row in told)]
-        table = ["  ".join([*map(str.ljust, line, widths), note]).rstrip() for line, note in zip(lines, notes)]
+        lines = [(self.history.package, *_COUNTS, "probability", "")]
+        for row in told:
+            note = row["no answer"] and f"no answer: {row['no answer']}"
+            counts = (str(row[name] or "-") for name in _COUNTS)
+            lines.append((row["release"], *counts, f"{row['probability']:.3f}", note))
         left = len(self.history.releases) - len(told)
-        return "\n".join([*table, *([f"and {left} more, not run, each below 0.001"] if left else [])])
+        return "\n".join([*columns(lines), *([f"and {left} more, not run, each below 0.001"] if left else [])])
 
     def to_json(self) -> dict[str, Any]:
         found = self.search.found()

@@ -9,20 +9,23 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import partial
+from typing import TypeVar
 
 from shrinkray_gpu.oracle.fault import Fault
 from shrinkray_gpu.oracle.statistics import CONFIDENCE, Rate, by_chance
 from shrinkray_gpu.oracle.verdict import Verdict, lacks, shows, unclear
-from shrinkray_gpu.runner.at_once import at_once
 from shrinkray_gpu.runner.inside.knobs import passes
 from shrinkray_gpu.runner.knob_settings import PLAIN, KnobSetting
 from shrinkray_gpu.runner.pool import Pool
 from shrinkray_gpu.runner.run import Run
 from shrinkray_gpu.same_fault.controls import Control, ControlOutcome, outcome
 
+T = TypeVar("T")
+R = TypeVar("R")
 SECONDS, RELEASE_SECONDS = 20.0, 60.0
 """For all knobs, and for each other release that is asked for; what is left then is not tried."""
 SIGHTINGS, MOST = 5, 30
@@ -97,7 +100,7 @@ class Laboratory:
         """How often the fault shows, and the passes of Triton's that the program may do without, in their order."""
         end, runs, shown = time.monotonic() + seconds, list[Run](), 0
         while shown < SIGHTINGS and len(runs) < MOST and not (runs and time.monotonic() > end):
-            runs += at_once(self.pool.jobs, self._run, [PLAIN] * min(self.pool.jobs, MOST - len(runs)))
+            runs += _at_once(self.pool.jobs, self._run, [PLAIN] * min(self.pool.jobs, MOST - len(runs)))
             shown = sum(self._verdict(run).faults for run in runs)
         said = (text for run in runs for text in (run.stderr, *(one.printed for one in run.compiles)))
         begun = dict.fromkeys(name for text in said for name in _BEGUN.findall(text))
@@ -129,7 +132,7 @@ class Laboratory:
             return way, told
 
         for most in (1, needed):
-            begun = at_once(self.pool.jobs, partial(again, most=most), begun)
+            begun = _at_once(self.pool.jobs, partial(again, most=most), begun)
         return [told for _, told in begun]
 
     def _run(self, way: KnobSetting) -> Run:
@@ -151,3 +154,13 @@ def clean_runs_needed(unaltered: Rate, changes: int) -> int:
         return 0
     error = (1 - CONFIDENCE) / max(1, changes)
     return next((runs for runs in range(1, MOST + 1) if by_chance(Rate(0, runs), unaltered) <= error), 0)
+
+
+def _at_once(jobs: int, work: Callable[[T], R], items: Iterable[T]) -> list[R]:
+    """The results of `work` on the items, in their order, so many at a time. On Ctrl-C those under way are not waited
+    for: whoever closes the lanes ends them."""
+    threads = ThreadPoolExecutor(jobs)
+    try:
+        return [*threads.map(work, items)]
+    finally:
+        threads.shutdown(wait=False, cancel_futures=True)

@@ -9,7 +9,7 @@ import sys
 from os import _exit, getpid  # as they are before a candidate replaces them
 from typing import Any, Dict
 
-from .process import device, script, temporary
+from .process import device, script
 from .process.lasting import lasting
 from .watchers import WATCHERS, WatchedCandidate
 
@@ -20,7 +20,7 @@ def run(request: Dict[str, Any], setup: Dict[str, Any], link: socket.socket) -> 
     Whatever fails here, each watcher that had begun is ended.
     """
     os.chdir(request["cwd"])
-    temporary.use(request["temporary"])
+    _write_to(request["temporary"])
     process = getpid()
     candidate = WatchedCandidate(request, setup, link)
     with contextlib.ExitStack() as watching:
@@ -37,3 +37,16 @@ def run(request: Dict[str, Any], setup: Dict[str, Any], link: socket.socket) -> 
         candidate.ended()
     of_device = {"peak": device.peak_bytes(), "gpus": device.gpus_used()}
     return {"exit": status, "failure": failure, "trouble": bug, **candidate.report, **of_device}
+
+
+def _write_to(folder: str) -> None:
+    """From here on `tempfile`, multiprocessing and child processes write to this folder. The run has it for itself, so
+    that no candidate finds what another one left there. The tool makes it and removes it: whoever was killed cannot."""
+    os.environ["TMPDIR"] = folder
+    # Both remember the folder that they found first: the parent's, or that of the candidate before this one.
+    tempfile: Any = sys.modules.get("tempfile")
+    if tempfile is not None:
+        tempfile.tempdir = None
+    process: Any = sys.modules.get("multiprocessing.process")
+    if process is not None:
+        process.current_process()._config.pop("tempdir", None)

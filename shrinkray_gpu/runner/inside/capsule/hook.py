@@ -11,8 +11,9 @@ import os
 import re
 import sys
 import threading
-from typing import Any, Callable, Iterator, Optional
+from typing import Any, Callable, Optional
 
+from ..process import own_bug
 from ..process.patches import Patches
 from . import inductor, recording, ring, writing
 from .capsule_schema import VARIABLE
@@ -127,7 +128,7 @@ class Hook:
         return excepthook
 
     def _uncaught(self, error: Any) -> None:
-        for each in _behind(error):
+        for each in own_bug.behind(error):
             if hasattr(each, _MARK):
                 self.write(each, "launch", getattr(each, _MARK))
             elif is_device_error(each):
@@ -184,18 +185,6 @@ def is_device_error(error: Any) -> bool:
     text = str(error)
     named = type(error).__name__ == "AcceleratorError" or _DEVICE_ERROR.search(text) is not None
     return named and not _NO_FAULT.search(text)
-
-
-def _behind(error: Any) -> Iterator[BaseException]:
-    """The exception, and those that it was raised for."""
-    seen = set()
-    waiting = [error]
-    while waiting:
-        each = waiting.pop()
-        if isinstance(each, BaseException) and id(each) not in seen:
-            seen.add(id(each))
-            yield each
-            waiting += [each.__cause__, each.__context__]
 
 
 def _say(text: str) -> None:

@@ -12,8 +12,6 @@ from typing import Any, Dict, Iterator, List, NamedTuple, Sequence
 from . import recording
 from .sides import NEAR, Side, distance, read_side, sample, text_of
 
-Record = Dict[str, Any]
-
 INPUT = "input"
 """Of a recording, before the parameter's name: then only tensors of this name are held against each other, where the
 other run has any."""

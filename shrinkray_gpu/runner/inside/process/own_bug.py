@@ -34,7 +34,7 @@ class Limit(RuntimeError):
 
 def words(error: BaseException) -> str:
     """What to say of the run then, with the operation of torch that it was at; empty where it is the script's own."""
-    limit = next((each for each in _behind(error) if isinstance(each, Limit)), None)
+    limit = next((each for each in behind(error) if isinstance(each, Limit)), None)
     if limit is not None:
         return _LIMIT % limit
     last, operation = error.__traceback__, ""
@@ -59,7 +59,7 @@ def words(error: BaseException) -> str:
     return _SAID % (place + operation, "%s: %s" % (type(error).__name__, error))
 
 
-def _behind(error: BaseException) -> Iterator[BaseException]:
+def behind(error: BaseException) -> Iterator[BaseException]:
     """The exception, and those that it was raised for."""
     seen = set()
     waiting: "list[Optional[BaseException]]" = [error]

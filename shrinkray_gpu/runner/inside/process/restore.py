@@ -18,8 +18,11 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
-from . import kernel_state
-
+_SHOWN = (
+    *("Umask", "Uid", "Gid", "Groups", "CapEff", "NoNewPrivs", "Seccomp", "Seccomp_filters"),
+    *("Cpus_allowed", "Mems_allowed"),
+)
+"""Lines of /proc/self/status."""
 WATCHED = (
     *("torch", "triton", "numpy", "builtins", "os", "sys", "random", "math", "time", "inspect"),
     *("json", "select", "signal", "socket", "struct"),  # by which a candidate is reported on
@@ -44,7 +47,7 @@ class Baseline:
         self.random = random.getstate()
         self.recursion = sys.getrecursionlimit()
         self.collector = (gc.isenabled(), gc.get_threshold())
-        self.kernel = kernel_state.state()
+        self.kernel = _kernel_state()
         self.undo = [undo for undo in (_torch(), _triton(), _numpy()) if undo is not None]
         self.patched = _callables()
         gc.collect()
@@ -89,7 +92,7 @@ class Baseline:
             left = undo()
             if left:
                 return left
-        return kernel_state.changed(self.kernel) or _changed(self.patched)
+        return _changed_state(self.kernel) or _changed(self.patched)
 
 
 def _callables() -> list[tuple[str, Any, dict[str, object]]]:
@@ -220,3 +223,23 @@ def _numpy() -> Callable[[], str] | None:
         return ""
 
     return undo
+
+
+def _kernel_state() -> dict[str, str]:
+    """What the kernel keeps of a process, and one candidate may change for the next: its limits, its user, its
+    priority. By names that a user understands."""
+    found = {"Priority": str(os.getpriority(os.PRIO_PROCESS, 0))}
+    with open("/proc/self/status") as told:
+        found.update({line.partition(":")[0]: line for line in told if line.startswith(_SHOWN)})
+    with open("/proc/self/limits") as told:
+        found["Limits"] = told.read()
+    return found
+
+
+def _changed_state(before: dict[str, str]) -> str:
+    """Which of them is another now; empty where none is."""
+    try:
+        now = _kernel_state()
+    except OSError as error:  # no file can be opened any more
+        return f"the process cannot tell its state: {error.strerror}"
+    return next((f"{name} of the process was changed" for name in before if now.get(name) != before[name]), "")

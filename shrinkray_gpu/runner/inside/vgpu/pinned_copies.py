@@ -16,11 +16,12 @@ import torch
 from torch.multiprocessing.reductions import StorageWeakRef
 
 from ..evaluator.memory import Buffer, Described
-from ..launches.launch_log import host_line
-from .busy import Busy
+from ..launches.launch_log import Record, host_line
 from .claims import Claims, address
 from .gpu import Gpu
 
+MOST = 64
+"""Of the last things that the device has to do."""
 BYTES = 1 << 20
 """Of the largest storage that is looked at with later contents, or kept as it was at a launch."""
 LAUNCHES, COPIES, CONTENTS = 64, 32, 4
@@ -34,6 +35,30 @@ DERIVED = "it was made from pinned memory that the host overwrote before it had 
 
 _View = Tuple[int, Tuple[int, ...], Any]
 """Offset, strides and type of a tensor in its storage."""
+
+
+@dataclass(frozen=True)
+class Busy:
+    """What a GPU was given to do since the host last waited for it: as long as that takes, the host may overwrite what
+    is copied. How long it takes nobody knows without a GPU. So a candidate is asked for the very same: kernels by their
+    IR, grids and numbers, and what torch computes that takes long."""
+
+    gpu: Gpu
+    launches: Tuple[Record, ...]
+    worked: Tuple[str, ...]
+
+    @classmethod
+    def now(cls, gpu: Gpu) -> "Busy":
+        return cls(gpu, tuple(gpu.watch.queued(MOST)), tuple(gpu.worked[-MOST:]))
+
+    @property
+    def words(self) -> Tuple[str, ...]:
+        """One for each of these things."""
+        return tuple(sorted((*map(self._word, self.launches), *self.worked)))
+
+    def _word(self, launch: Record) -> str:
+        numbers = [each for each in launch["args"] if "[" not in each]
+        return "%s %s %s" % (self.gpu.watch.ttir_key(launch["hash"])[:16], launch["grid"], numbers)
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,4 +1,4 @@
-"""Smaller tensors: one size of a dimension for another, in all types, ranges and constants at once."""
+"""Types: smaller tensors, and no layouts, or one for another of as many dimensions."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
 
-from shrinkray_gpu.intermediate.model import IrModule, IrValue, Operation, types
+from shrinkray_gpu.intermediate.generic_text import split
+from shrinkray_gpu.intermediate.model import IrModule, IrValue, ModuleBlock, Operation, every, types
 from shrinkray_gpu.intermediate.search import Family
 
 _SHAPED = re.compile(r"\b(tensor|memdesc)<((?:\d+x)+)")
@@ -21,10 +22,13 @@ _SWIZZLED = re.compile(_OWN + r"nvmma_shared<\{swizzlingByteWidth = (\d+), trans
 _WGMMA = re.compile(_OWN + r"nvidia_mma<\{versionMajor = 3")
 _ROWS, _COLUMNS = 64, 8
 """Of the smallest result of Hopper's wgmma, by which that of `warp_group_dot` is verified."""
+_TENSOR = re.compile(r"\btensor<")
+_PLAIN = ("builtin", "tt", "arith", "math", "scf", "cf", "ub", "tensor", "llvm")
+"""Dialects whose operations take tensors without layouts; those of GPUs do not."""
 
 
-def find(module: IrModule) -> Iterator[tuple[int, int]]:
-    """A size, and a smaller one."""
+def find_shapes(module: IrModule) -> Iterator[tuple[int, int]]:
+    """A size of a dimension, and a smaller one, for all types, ranges and constants at once."""
     found = {
         int(size)
         for kind in types(module).values()
@@ -62,7 +66,7 @@ def _least(module: IrModule) -> Mapping[int, int]:
     return found
 
 
-def apply(module: IrModule, chosen: Sequence[tuple[int, int]]) -> IrModule:
+def resize(module: IrModule, chosen: Sequence[tuple[int, int]]) -> IrModule:
     ((size, other),) = chosen
 
     def resized(text: str) -> str:
@@ -89,21 +93,61 @@ def _mapped(operation: Operation, rewrite: Rewrite, own: Mapping[tuple[str, str]
     def value(each: IrValue) -> IrValue:
         return IrValue(each.key, rewrite(each.type))
 
-    regions = tuple(
-        tuple(
-            replace(
-                block,
-                arguments=tuple(map(value, block.arguments)),
-                operations=tuple(_mapped(each, rewrite, own) for each in block.operations),
-            )
-            for block in region
-        )
-        for region in operation.regions
-    )
+    def inside(block: ModuleBlock) -> ModuleBlock:
+        operations = tuple(_mapped(each, rewrite, own) for each in block.operations)
+        return replace(block, arguments=tuple(map(value, block.arguments)), operations=operations)
+
     properties = tuple((name, own.get((operation.name, name), rewrite)(text)) for name, text in operation.properties)
     attributes = tuple((name, rewrite(text)) for name, text in operation.attributes)
     results = tuple(map(value, operation.results))
-    return replace(operation, results=results, regions=regions, properties=properties, attributes=attributes)
+    return replace(operation.with_blocks(inside), results=results, properties=properties, attributes=attributes)
 
 
-FAMILY = Family("shapes", find, apply, alone=True)
+def find_layouts(module: IrModule) -> Iterator[tuple[str, str]]:
+    """A layout, and what takes its place; empty: all layouts go."""
+    found: dict[str, int] = {}
+
+    def noted(shape: str, layout: str) -> str:
+        found[layout] = shape.count("x")
+        return layout
+
+    for kind in types(module).values():
+        _rewritten(kind, noted)
+    names = [each for each in found if each]
+    for name in names:
+        yield from ((name, other) for other in names if other != name and found[other] == found[name])
+    if names and all(each.name.partition(".")[0] in _PLAIN for each in every(module.top)):
+        yield "", ""
+
+
+def lay_out(module: IrModule, chosen: Sequence[tuple[str, str]]) -> IrModule:
+    ((name, other),) = chosen
+
+    def instead(shape: str, layout: str) -> str:
+        return other if not name or layout == name else layout
+
+    return mapped(module, lambda text: _rewritten(text, instead))
+
+
+def _rewritten(text: str, instead: Callable[[str, str], str]) -> str:
+    """The text with another layout in each tensor's type: `instead` of its shape and its layout."""
+    parts, at = [], 0
+    while found := _TENSOR.search(text, at):
+        end = _close(text, found.end())
+        inner = split(text[found.end() : end])
+        layout = instead(inner[0], inner[1] if len(inner) > 1 else "")
+        parts += [text[at : found.end()], inner[0], f", {layout}" if layout else "", ">"]
+        at = end + 1
+    return "".join([*parts, text[at:]])
+
+
+def _close(text: str, at: int) -> int:
+    depth = 1
+    while depth and at < len(text):
+        depth += {"<": 1, ">": -1}.get(text[at], 0) if text[at - 1 : at + 1] != "->" else 0
+        at += 1
+    return at - 1
+
+
+SHAPES = Family("shapes", find_shapes, resize, alone=True)
+LAYOUTS = Family("layouts", find_layouts, lay_out, alone=True)
