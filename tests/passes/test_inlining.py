@@ -186,6 +186,70 @@ EXAMPLES = {
         run(x, y, lr=0.2)
         """,
     ),
+    "a list behind a star": (
+        """
+        def show(a, b, c):
+            print(c)
+            print(b, a)
+        pair = [note(1), note(2)]
+        show(3, *pair)
+        """,
+        """
+        pair = [note(1), note(2)]
+        b = pair[0]
+        c = pair[1]
+        print(c)
+        print(b, 3)
+        """,
+    ),
+    "what is called before it": (
+        """
+        def twice(x):
+            y = x + x
+            return y
+        print(made(1), twice(2))
+        """,
+        """
+        made_2 = made(1)
+        y = 2 + 2
+        print(made_2, y)
+        """,
+    ),
+    "a default that is a record": (
+        """
+        from dataclasses import dataclass
+        @dataclass
+        class Tiles:
+            block: int = 16
+            def meta(self):
+                return dict(BLOCK=self.block)
+        def launch(x, tiles=Tiles()):
+            y = x + tiles.block
+            kernel[(1,)](x, y, **tiles.meta())
+        launch(z)
+        """,
+        """
+        from dataclasses import dataclass
+        y = z + 16
+        kernel[(1,)](z, y, **dict(BLOCK=16))
+        """,
+    ),
+    "a named tuple is one": (
+        """
+        from typing import NamedTuple
+        class Shape(NamedTuple):
+            rows: int
+            cols: int
+        shape = Shape(cols=3, rows=4)
+        x = torch.zeros(shape, device="cuda")
+        print(shape.rows)
+        """,
+        """
+        from typing import NamedTuple
+        x = torch.zeros((4, 3), device="cuda")
+        print(4)
+        """,
+    ),
     "a lambda to its only use": (
         """
         grid = lambda meta: (triton.cdiv(n, meta["B"]),)
@@ -211,6 +275,13 @@ LEFT_ALONE = {
     "rebound": "def f():\n    print(1)\nf()\nf = None\n",
     "own frame": "def f(x):\n    print(locals())\nf(1)\n",
     "unknown arguments": "def f(a, b):\n    print(a, b)\nf(*pair)\n",
+    "a mutable default": (
+        "from dataclasses import dataclass\n@dataclass\nclass C:\n    n: int = 0\n"
+        "def f(c=C()):\n    c.n += 1\n    print(c.n)\nf()\nf()\n"
+    ),
+    "a named tuple that is printed": (
+        "from typing import NamedTuple\nclass S(NamedTuple):\n    a: int\n    b: int\ns = S(1, 2)\nprint(f'{s}')\n"
+    ),
     "while test": "def f():\n    print(1)\n    return 0\nwhile f():\n    pass\n",
     "after and": "def f():\n    print(1)\n    return 0\nx = a and f()\n",
     "plain function in a kernel": (
