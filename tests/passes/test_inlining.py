@@ -250,6 +250,23 @@ EXAMPLES = {
         print(4)
         """,
     ),
+    "a property": (
+        """
+        class Heads:
+            all = 4
+            @property
+            def group(self):
+                return self.all // 2
+        heads = Heads()
+        x = torch.zeros(heads.group * 2)
+        """,
+        """
+        class Heads:
+            pass
+        heads = Heads()
+        x = torch.zeros(4 // 2 * 2)
+        """,
+    ),
     "a lambda to its only use": (
         """
         grid = lambda meta: (triton.cdiv(n, meta["B"]),)
@@ -297,6 +314,44 @@ def test_left_alone(text: str) -> None:
 
 
 HOSTILE = {
+    "properties of their time": """
+        class Box:
+            def __init__(self, n):
+                self.n = n
+            @property
+            def twice(self):
+                return self.n + self.n
+            @property
+            def noted(self):
+                print("noted", self.n)
+                return self.n
+            def more(self):
+                self.n += self.twice
+                return self.n
+        box = Box(2)
+        other = Box(5)
+        print(box.twice, box.more(), box.twice * other.twice)
+        box.n = 7
+        made = [box.twice for _ in range(2)] + [each.twice for each in (box, other)]
+        print(made, box.noted, -box.twice ** 2)
+        """,
+    "values before the call": """
+        order = []
+        def note(v):
+            order.append(v)
+            return v
+        def late(x):
+            order.append("late")
+            y = x * 2
+            return y
+        value = [note(1), late(note(2)), note(3)]
+        print(value, order, {note(4): late(5)}, note(6) + late(7) * note(8), order)
+        pairs = [note(9), note(10)]
+        def two(a, b, c):
+            order.append(c)
+            return a - b
+        print(two(note(11), *pairs), two(*pairs, c=12), order)
+        """,
     "names meet": """
         x = 1
         def f(y):

@@ -220,7 +220,9 @@ def only_launches_or_calls(name: cst.Name, names: Names) -> bool:
     return isinstance(above, cst.Index) or (isinstance(above, cst.Call) and above.func is name)
 
 
-def may_stand_for(value: cst.BaseExpression, param: str, callee: Callee, call: cst.Call, names: Names) -> bool:
+def may_stand_for(
+    value: cst.BaseExpression, param: str, callee: Callee, call: cst.BaseExpression, names: Names
+) -> bool:
     """Whether the argument may be written wherever the body has the parameter."""
     mentions = uses(param, callee, names)
     if any(is_target(each, names.parents) for each in names.occurrences.get((callee.scope, param), [])):
@@ -243,7 +245,7 @@ def quotes_meet(value: cst.BaseExpression, places: Sequence[cst.BaseExpression],
     return any(isinstance(each, cst.SimpleString) for each in walk(value)) and any(map(names.in_text, places))
 
 
-def is_bound_once(value: cst.BaseExpression, call: cst.Call, names: Names) -> bool:
+def is_bound_once(value: cst.BaseExpression, call: cst.BaseExpression, names: Names) -> bool:
     """Whether the names in `value` keep their values for ever, so that a closure may look them up late."""
     if names.in_loop(call):
         return False

@@ -137,7 +137,7 @@ def inside(scope: Scope, outer: Scope) -> bool:
     return True
 
 
-def inline_expression(rewrite: Rewrite, call: cst.Call, callee: Callee, bound: Sequence[Bound]) -> bool:
+def inline_expression(rewrite: Rewrite, call: cst.BaseExpression, callee: Callee, bound: Sequence[Bound]) -> bool:
     """`f(a, b)` -> the expression that f returns, wherever the call stands."""
     names = rewrite.names
     if callee.statements or callee.value is None:
