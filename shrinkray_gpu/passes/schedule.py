@@ -194,12 +194,12 @@ HOST: tuple[Pass, ...] = (
 one: most of these only carry something from one layer to the next."""
 
 
-_NARROW = {arguments: "find_apart", observed: "find_told"}
+_NARROW = {arguments: "find_spare", observed: "find_told"}
 """What a pass finds where what the host hands to a kernel may be what is wrong."""
 _OTHER_VALUES = (configs, launches, tiles, accesses, sinking, standins, fillings, outlets, numbers)
 """What mostly changes the values that a kernel computes, or what it is given."""
 _OF_CHECK = (
-    unreachable, unvisited, observed, branches, contexts, repeats, loops, constants, arguments, inlining, statements,
+    unreachable, unvisited, observed, branches, contexts, inlining, repeats, loops, constants, arguments, statements,
     definitions,
 )  # fmt: skip
 CHECK: tuple[Pass, ...] = (
@@ -210,10 +210,12 @@ CHECK: tuple[Pass, ...] = (
         if each.module is module
     ),
     *(each for each in PASSES if each.module not in (*_OF_CHECK, *_OTHER_VALUES) and not each.plain),
+    *(replace(each, stage=LAST, function="find_apart") for each in PASSES if each.module is arguments),
     *(replace(each, stage=LAST) for each in PASSES if each.module in _OTHER_VALUES),
 )
-"""The same for a program that fails a check of what its kernels computed: that is to stay what it was. So the host's
-code goes first, and what changes the kernels comes at the end, when a try is cheap."""
+"""The same for a program that fails a check of what its kernels computed: that is to stay what it was. So layers melt
+first, which changes no value, and the host's code goes. What changes the kernels comes at the end, when a try is cheap.
+"""
 
 
 def order_for(program: Program, *, one_launch: bool, checked: bool = False) -> tuple[Pass, ...]:

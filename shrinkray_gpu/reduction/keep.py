@@ -14,7 +14,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 import libcst as cst
 
-from shrinkray_gpu.reduction.edit import Change, Edit, Insert, Remove, Replace, Unwrap
+from shrinkray_gpu.reduction.edit import Change, Edit, Insert, Remove, Replace, Template, Unwrap
 from shrinkray_gpu.reduction.hazards import Hazard, hazards
 from shrinkray_gpu.reduction.program import Program
 
@@ -22,6 +22,7 @@ _TARGETS = (cst.AssignTarget, cst.AugAssign, cst.AnnAssign, cst.Element)
 """What a variable stands in where it is given a value; an element of a list may be read, too."""
 _SCOPES = (cst.FunctionDef, cst.ClassDef)
 _MARK = re.compile(r"#\s*shrink:\s*keep(?:(-parts) |(-begin|-end|-head)?\s*(?:$|[^-\w]))")
+_COMMENT, _WORD = re.compile(r"#.*"), re.compile(r"[\w.]+")
 SEPARATOR = " ;; "
 """Between the expressions of a mark."""
 
@@ -134,7 +135,7 @@ def _defined(statement: cst.CSTNode) -> Iterator[str]:
 
 class _Protection:
     def __init__(self, program: Program, kept: Iterable[cst.CSTNode], dangers: Sequence[Hazard]) -> None:
-        kept = set(kept)
+        kept, self._program = set(kept), program
         self._kept = _Zone(kept, program)
         self._texts = {node: program.text[slice(*program.layout.inner[node])] for node in kept}
         self._read = [_Zone([node], program) for node in _readers(program, kept)]
@@ -146,9 +147,11 @@ class _Protection:
         ]
 
     def allows(self, edit: Edit) -> bool:
-        if any(self._kept.is_touched_by(change) for change in edit.changes) and not self._drops_copies(edit):
+        moves = self._moves(edit)
+        touched = any(self._kept.is_touched_by(change) for change in edit.changes)
+        if touched and not (moves or self._drops_copies(edit)):
             return False
-        if any(zone.is_dropped_by(change) for zone in self._read for change in edit.changes):
+        if not moves and any(zone.is_dropped_by(change) for zone in self._read for change in edit.changes):
             return False
         for bound, call, root, reached in self._dangers:
             if any(each.is_dropped_by(change) for each in {call, root} for change in edit.changes):
@@ -156,6 +159,31 @@ class _Protection:
             if any(bound.is_touched_by(change) or reached and call.is_unreached_by(change) for change in edit.changes):
                 return False
         return True
+
+    def _moves(self, edit: Edit) -> bool:
+        """Whether all that it takes away of them it writes elsewhere, as a function's body in the place of its call:
+        with its marks, and the same but for names and numbers, which may be others there. What a mark quotes stays as
+        it is."""
+        lost = {node: change for change in edit.changes for node in self._kept.lost_with(change)}
+        if not lost or any(isinstance(node, cst.Param | cst.Decorator) for node in lost):
+            return False
+        if not all(isinstance(change, Remove) and change.node not in lost for change in lost.values()):
+            return False
+        if any(self._kept.is_inside(change.node) for change in edit.changes if not isinstance(change, Insert)):
+            return False
+        written = "\n".join(_written(edit))
+        lines = "\n".join(map(self._text_of, lost)).splitlines()
+        marks = [line for line in self._text_of(*_removed(edit)).splitlines() if _MARK.search(line)]
+        quoted = {_bare(part) for line in marks for part in parts_of(line)}
+        return (
+            len(_MARK.findall(written)) >= len(marks)
+            and all(_shape(line) in _shape(written) for line in lines)
+            and all(part in _bare(_COMMENT.sub("", written)) for part in quoted)
+        )
+
+    def _text_of(self, *nodes: cst.CSTNode) -> str:
+        spans = (self._program.layout.outer[node] for node in nodes)
+        return "\n".join(self._program.text[begin:end] for begin, end in spans)
 
     def _drops_copies(self, edit: Edit) -> bool:
         """Whether all that it touches goes as a whole, and stands elsewhere word by word: what was inlined is twice."""
@@ -165,6 +193,26 @@ class _Protection:
         left = {text for node, text in self._texts.items() if node not in lost}
         inside = any(self._kept.is_inside(change.node) for change in edit.changes if isinstance(change, Remove))
         return bool(lost) and not inside and all(self._texts[node] in left for node in lost)
+
+
+def _removed(edit: Edit) -> list[cst.CSTNode]:
+    return [change.node for change in edit.changes if isinstance(change, Remove)]
+
+
+def _written(edit: Edit) -> Iterator[str]:
+    """The text that an edit brings along."""
+    for change in edit.changes:
+        templates: Iterable[Template] = ()
+        if isinstance(change, Replace):
+            templates = (change.by,)
+        elif isinstance(change, Insert):
+            templates = change.statements
+        yield from (part for template in templates for part in template if isinstance(part, str))
+
+
+def _shape(text: str) -> str:
+    """Code without its comments, blanks, names and numbers."""
+    return _WORD.sub("_", "".join(_COMMENT.sub("", text).split()))
 
 
 def _readers(program: Program, kept: set[cst.CSTNode]) -> Iterator[cst.CSTNode]:

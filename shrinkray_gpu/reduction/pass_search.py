@@ -28,7 +28,8 @@ class PassSearch:
         self.memory = Memory()
         self._rng = random.Random(course.seed)
         self._failed: set[Hashable] = set()  # marks of edits that failed in the same surroundings
-        self._barren: dict[str, tuple[str, bool]] = {}  # pass: program on which it found nothing, with nothing put off
+        self._barren: dict[Hashable, tuple[str, bool]] = {}
+        """By what finds the edits of a pass: the program on which it found nothing, and whether nothing was put off."""
 
     def search(self, each: PassLike, coming: Sequence[PassLike] = ()) -> None:
         """Drive one search. Edits that failed in the same surroundings wait for the last, thorough round. `coming`: the
@@ -77,12 +78,12 @@ class PassSearch:
 
     def note_barren(self, each: PassLike, program: Program, *, whole: bool) -> None:
         """The pass found nothing on this program; `whole`: and none of its edits was put off."""
-        self._barren[each.name] = (text_digest(program), whole)
+        self._barren[each.find] = (text_digest(program), whole)
 
     def barren(self, each: PassLike, program: Program) -> bool | None:
         """None where the pass may find something on this program. Else it found nothing there before: False if some of
         its edits were put off then."""
-        on, whole = self._barren.get(each.name, ("", False))
+        on, whole = self._barren.get(each.find, ("", False))
         return whole if on == text_digest(program) else None
 
     def _search(

@@ -140,13 +140,13 @@ class StartSearch:
 
         if not in_a_launch(run):
             found = whole(lambda: self.program.keeping_what_kernels_make(as_it_is, oracle, run))
-            found = found or whole(lambda: self.program.keeping_what_it_counts(as_it_is, oracle, run))
             if found:
                 return found
             why = "".join(f"not lifted: {obstacle}" for obstacle in lift.obstacles(run)[:1])
             as_it_is = replace(as_it_is, told=why)
             if isinstance(oracle, SameFaultOracle) and oracle.may_compare(run, program.text):
-                return self.program.with_failing_case(as_it_is, oracle, run)[0]
+                case = self.program.with_failing_case(as_it_is, oracle, run)[0]
+                return whole(lambda: self.program.keeping_what_it_counts(case, oracle)) or case
             return in_one_file(as_it_is, oracle, self.runs, self.say)
 
         found = whole(lambda: self.program.keeping_what_is_refused(as_it_is, oracle, run))

@@ -42,6 +42,14 @@ def test_either_value_of_a_conditional_expression() -> None:
     }
 
 
+def test_either_value_of_an_or_that_is_assigned() -> None:
+    assert offers(branches, "plan = plan or Plan(n)\nif a or b:\n    f()\n") == {
+        "first value of `or` at line 1": "plan = plan\nif a or b:\n    f()\n",
+        "second value of `or` at line 1": "plan = Plan(n)\nif a or b:\n    f()\n",
+        "arm 0 of the if at line 2": "plan = plan or Plan(n)\nf()\n",
+    }
+
+
 def test_a_case_of_a_match() -> None:
     text = """
         match mode:

@@ -186,6 +186,87 @@ EXAMPLES = {
         run(x, y, lr=0.2)
         """,
     ),
+    "a list behind a star": (
+        """
+        def show(a, b, c):
+            print(c)
+            print(b, a)
+        pair = [note(1), note(2)]
+        show(3, *pair)
+        """,
+        """
+        pair = [note(1), note(2)]
+        b = pair[0]
+        c = pair[1]
+        print(c)
+        print(b, 3)
+        """,
+    ),
+    "what is called before it": (
+        """
+        def twice(x):
+            y = x + x
+            return y
+        print(made(1), twice(2))
+        """,
+        """
+        made_2 = made(1)
+        y = 2 + 2
+        print(made_2, y)
+        """,
+    ),
+    "a default that is a record": (
+        """
+        from dataclasses import dataclass
+        @dataclass
+        class Tiles:
+            block: int = 16
+            def meta(self):
+                return dict(BLOCK=self.block)
+        def launch(x, tiles=Tiles()):
+            y = x + tiles.block
+            kernel[(1,)](x, y, **tiles.meta())
+        launch(z)
+        """,
+        """
+        from dataclasses import dataclass
+        y = z + 16
+        kernel[(1,)](z, y, **dict(BLOCK=16))
+        """,
+    ),
+    "a named tuple is one": (
+        """
+        from typing import NamedTuple
+        class Shape(NamedTuple):
+            rows: int
+            cols: int
+        shape = Shape(cols=3, rows=4)
+        x = torch.zeros(shape, device="cuda")
+        print(shape.rows)
+        """,
+        """
+        from typing import NamedTuple
+        x = torch.zeros((4, 3), device="cuda")
+        print(4)
+        """,
+    ),
+    "a property": (
+        """
+        class Heads:
+            all = 4
+            @property
+            def group(self):
+                return self.all // 2
+        heads = Heads()
+        x = torch.zeros(heads.group * 2)
+        """,
+        """
+        class Heads:
+            pass
+        heads = Heads()
+        x = torch.zeros(4 // 2 * 2)
+        """,
+    ),
     "a lambda to its only use": (
         """
         grid = lambda meta: (triton.cdiv(n, meta["B"]),)
@@ -211,6 +292,13 @@ LEFT_ALONE = {
     "rebound": "def f():\n    print(1)\nf()\nf = None\n",
     "own frame": "def f(x):\n    print(locals())\nf(1)\n",
     "unknown arguments": "def f(a, b):\n    print(a, b)\nf(*pair)\n",
+    "a mutable default": (
+        "from dataclasses import dataclass\n@dataclass\nclass C:\n    n: int = 0\n"
+        "def f(c=C()):\n    c.n += 1\n    print(c.n)\nf()\nf()\n"
+    ),
+    "a named tuple that is printed": (
+        "from typing import NamedTuple\nclass S(NamedTuple):\n    a: int\n    b: int\ns = S(1, 2)\nprint(f'{s}')\n"
+    ),
     "while test": "def f():\n    print(1)\n    return 0\nwhile f():\n    pass\n",
     "after and": "def f():\n    print(1)\n    return 0\nx = a and f()\n",
     "plain function in a kernel": (
@@ -226,6 +314,44 @@ def test_left_alone(text: str) -> None:
 
 
 HOSTILE = {
+    "properties of their time": """
+        class Box:
+            def __init__(self, n):
+                self.n = n
+            @property
+            def twice(self):
+                return self.n + self.n
+            @property
+            def noted(self):
+                print("noted", self.n)
+                return self.n
+            def more(self):
+                self.n += self.twice
+                return self.n
+        box = Box(2)
+        other = Box(5)
+        print(box.twice, box.more(), box.twice * other.twice)
+        box.n = 7
+        made = [box.twice for _ in range(2)] + [each.twice for each in (box, other)]
+        print(made, box.noted, -box.twice ** 2)
+        """,
+    "values before the call": """
+        order = []
+        def note(v):
+            order.append(v)
+            return v
+        def late(x):
+            order.append("late")
+            y = x * 2
+            return y
+        value = [note(1), late(note(2)), note(3)]
+        print(value, order, {note(4): late(5)}, note(6) + late(7) * note(8), order)
+        pairs = [note(9), note(10)]
+        def two(a, b, c):
+            order.append(c)
+            return a - b
+        print(two(note(11), *pairs), two(*pairs, c=12), order)
+        """,
     "names meet": """
         x = 1
         def f(y):

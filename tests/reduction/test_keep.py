@@ -10,7 +10,7 @@ from textwrap import dedent
 import libcst as cst
 import pytest
 
-from shrinkray_gpu.passes import PASSES, Pass
+from shrinkray_gpu.passes import PASSES, Pass, inlining
 from shrinkray_gpu.passes.host import configs
 from shrinkray_gpu.passes.python import constants, expressions, numbers
 from shrinkray_gpu.reduction.edit import Change, Edit, Insert, Remove, Replace, Unwrap
@@ -570,3 +570,37 @@ def test_no_pass_makes_a_script_delete_what_it_did_not(one: Pass, monkeypatch: p
         assert set(deleted) <= DELETED and set(opened) <= {"/r/log"}, text
         assert chosen or set(deleted) == DELETED
         deleted.clear()
+
+
+INLINED = """
+def cut(n, block=32):
+    x = torch.empty(n)
+    grid = (triton.cdiv(n, block), 2)  # shrink: keep
+    for at in range(n // 2):  # shrink: keep-head
+        kernel[grid](x, 64 * 2)  # shrink: keep-parts 64 * 2
+    return x
+
+
+a = cut(64)
+"""
+
+
+def test_a_kept_statement_moves_with_the_function_around_it() -> None:
+    program = program_of(INLINED)
+    [edit] = allowed_edits(program, inlining.find(program))
+    assert render(program, [edit]).text.strip().splitlines() == [
+        "a = torch.empty(64)",
+        "grid = (triton.cdiv(64, 32), 2)  # shrink: keep",
+        "for at in range(64 // 2):  # shrink: keep-head",
+        "    kernel[grid](a, 64 * 2)  # shrink: keep-parts 64 * 2",
+    ]
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [INLINED.replace("64 * 2", "n * 2"), INLINED.replace("block=32):", "block=32):  # shrink: keep-head")],
+    ids=["an expression that a mark quotes", "the head of the function"],
+)
+def test_what_would_change_on_the_way_does_not(changed: str) -> None:
+    program = program_of(changed)
+    assert list(inlining.find(program)) and not allowed_edits(program, inlining.find(program))

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Sequence
+from dataclasses import replace
 
+from shrinkray_gpu.runner.run import Failure, Launch, Run
 from shrinkray_gpu.start.argument_slice import HEAD, MARK, PARTS
 from shrinkray_gpu.start.host_counts import MOST, with_counts_kept
+from shrinkray_gpu.start.whole_program import passes_its_check
 
 PROGRAM = """\
 @triton.jit
@@ -93,3 +96,15 @@ def test_of_many_loops_the_rest_stays_unasked() -> None:
     found = marks(with_counts_kept(PROGRAM.replace("    return out\n", f"{loops}    return out\n"), passing))
     assert len(asked) == 2 * MOST + 2
     assert found == [f"for at{n} in range(len(x) - {n}):{HEAD}" for n in (MOST - 2, MOST - 1)], found
+
+
+def test_a_launch_that_is_not_run_passes_no_check() -> None:
+    """On the virtual GPU one that leaves its tensors writes what nobody knows, and any check of that passes."""
+    launch = Launch("scale", "", (2,), (), interpreted=True)
+    broken = Launch("scale", "", (4,), (), fault="an illegal memory access")
+    assert passes_its_check(Run("virtual", 0, virtual=True, launches=(launch,)))
+    assert not passes_its_check(Run("virtual", 0, virtual=True, launches=(launch, broken)))
+    assert not passes_its_check(Run("virtual", 0, virtual=True, launches=(replace(launch, interpreted=False),)))
+    failed = Failure("AssertionError", "apart")
+    assert not passes_its_check(Run("virtual", 1, virtual=True, launches=(launch,), failure=failed))
+    assert passes_its_check(Run("cold", 0, launches=(replace(launch, interpreted=False),)))

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 import libcst as cst
 from libcst.metadata import Scope
 
-from shrinkray_gpu.passes.inlining.callee import Callee
+from shrinkray_gpu.passes.inlining.callee import Callee, assigned_value
+from shrinkray_gpu.passes.inlining.records import constant, is_settled
 from shrinkray_gpu.source.kernels import is_kernel
 from shrinkray_gpu.source.names_read import Names, is_target, walk
 from shrinkray_gpu.source.tree import dotted_text
@@ -48,7 +49,7 @@ def bound_arguments(call: cst.Call, callee: Callee, names: Names) -> list[Bound]
         found.append(Bound(positional.pop(0), callee.receiver))
         by_name.pop(found[0].name, None)
     extra: list[cst.BaseExpression] = []
-    for arg in call.args:
+    for arg in unpacked(call.args, positional, params, names):
         if arg.star:
             return None
         if arg.keyword is None:
@@ -83,31 +84,50 @@ def bound_arguments(call: cst.Call, callee: Callee, names: Names) -> list[Bound]
     return found
 
 
+def unpacked(
+    given: Sequence[cst.Arg], positional: Sequence[cst.Param], params: cst.Parameters, names: Names
+) -> Sequence[cst.Arg]:
+    """The arguments with `caches[0], caches[1]` for `*caches`, where that is a list, and only one number of elements
+    lets the call be."""
+    starred = [arg for arg in given if arg.star]
+    if len(starred) != 1 or starred[0].star != "*" or not is_list(starred[0].value, names):
+        return given
+    if isinstance(params.star_arg, cst.Param) or any(each.default is not None for each in positional):
+        return given
+    named = {arg.keyword.value for arg in given if arg.keyword is not None}
+    others = [arg for arg in given if arg.keyword is None and not arg.star]
+    count = len([each for each in positional if each.name.value not in named]) - len(others)
+    value = starred[0].value
+    parts = [cst.Arg(cst.Subscript(value, [index_of(number)])) for number in range(count)]
+    return [each for arg in given for each in (parts if arg is starred[0] else [arg])]
+
+
+def is_list(node: cst.BaseExpression, names: Names) -> bool:
+    """Whether a name is bound once, to a list or a tuple."""
+    if not isinstance(node, cst.Name) or node not in names.scopes or node.value in names.rebindable:
+        return False
+    bound = names.bindings(*names.variable(node))
+    made = assigned_value(bound[0], names) if len(bound) == 1 else None
+    return isinstance(made, cst.List | cst.Tuple | cst.ListComp)
+
+
+def index_of(number: int) -> cst.SubscriptElement:
+    return cst.SubscriptElement(cst.Index(cst.Integer(str(number))))
+
+
 def add_parentheses(node: cst.Tuple) -> cst.Tuple:
     return node.with_changes(lpar=[cst.LeftParen()], rpar=[cst.RightParen()])
 
 
 def default_still_means_it(default: cst.BaseExpression, names: Names) -> bool:
-    """A default is evaluated where the function is defined, once; a literal or a global bound once does not mind."""
-    if constant(default):
+    """A default is evaluated where the function is defined, once; a literal, a record of these or a global bound once
+    does not mind."""
+    if constant(default) or isinstance(default, cst.Call) and is_settled(default, names):
         return True
     root = attribute_root(default)
     if not isinstance(root, cst.Name) or not stable(default, names):
         return False
     return names.variable(root)[0] is names.everywhere and len(names.bindings(*names.variable(root))) <= 1
-
-
-def constant(node: cst.BaseExpression) -> bool:
-    match node:
-        case cst.Integer() | cst.Float() | cst.SimpleString() | cst.Ellipsis():
-            return True
-        case cst.Name(value=value):
-            return value in ("True", "False", "None")
-        case cst.UnaryOperation(operator=cst.Minus(), expression=cst.Integer() | cst.Float()):
-            return True
-        case cst.Tuple(elements=elements):
-            return all(isinstance(each, cst.Element) and constant(each.value) for each in elements)
-    return False
 
 
 def stable(node: cst.BaseExpression, names: Names) -> bool:
@@ -200,7 +220,9 @@ def only_launches_or_calls(name: cst.Name, names: Names) -> bool:
     return isinstance(above, cst.Index) or (isinstance(above, cst.Call) and above.func is name)
 
 
-def may_stand_for(value: cst.BaseExpression, param: str, callee: Callee, call: cst.Call, names: Names) -> bool:
+def may_stand_for(
+    value: cst.BaseExpression, param: str, callee: Callee, call: cst.BaseExpression, names: Names
+) -> bool:
     """Whether the argument may be written wherever the body has the parameter."""
     mentions = uses(param, callee, names)
     if any(is_target(each, names.parents) for each in names.occurrences.get((callee.scope, param), [])):
@@ -223,7 +245,7 @@ def quotes_meet(value: cst.BaseExpression, places: Sequence[cst.BaseExpression],
     return any(isinstance(each, cst.SimpleString) for each in walk(value)) and any(map(names.in_text, places))
 
 
-def is_bound_once(value: cst.BaseExpression, call: cst.Call, names: Names) -> bool:
+def is_bound_once(value: cst.BaseExpression, call: cst.BaseExpression, names: Names) -> bool:
     """Whether the names in `value` keep their values for ever, so that a closure may look them up late."""
     if names.in_loop(call):
         return False

@@ -8,8 +8,10 @@ lines, which the deleting passes then thin out. Methods are functions whose firs
 
 from __future__ import annotations
 
+import builtins
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from keyword import iskeyword
 from types import MappingProxyType
 
 import libcst as cst
@@ -20,12 +22,13 @@ from shrinkray_gpu.passes.inlining.call_arguments import (
     bound_arguments,
     closures_over,
     effect_free,
+    is_launched,
     may_repeat,
     may_stand_for,
     uses,
 )
 from shrinkray_gpu.passes.inlining.callee import Callee, callee_of_call, method_class
-from shrinkray_gpu.passes.inlining.insertion import earlier_values, statement_to_prefix
+from shrinkray_gpu.passes.inlining.insertion import earlier_values, statement_to_prefix, unsettled
 from shrinkray_gpu.passes.inlining.moved import Rewrite, exchange, node_text, root_of
 from shrinkray_gpu.source.kernels import is_kernel
 from shrinkray_gpu.source.masking import always_holds
@@ -134,7 +137,7 @@ def inside(scope: Scope, outer: Scope) -> bool:
     return True
 
 
-def inline_expression(rewrite: Rewrite, call: cst.Call, callee: Callee, bound: Sequence[Bound]) -> bool:
+def inline_expression(rewrite: Rewrite, call: cst.BaseExpression, callee: Callee, bound: Sequence[Bound]) -> bool:
     """`f(a, b)` -> the expression that f returns, wherever the call stands."""
     names = rewrite.names
     if callee.statements or callee.value is None:
@@ -200,7 +203,8 @@ def inline_statements(
     names = rewrite.names
     line = statement_to_prefix(call, names)
     root = root_of(call, names)
-    if line is None or line in rewrite.before or root in rewrite.instead:
+    earlier = unsettled(call, names)
+    if line is None or line in rewrite.before or root in rewrite.instead or not may_be_named(earlier, rewrite):
         return False
     returned = isinstance(root, cst.Return) and root.value is call
     if callee.returns_early and not returned:
@@ -225,7 +229,8 @@ def inline_statements(
     for old, new in renamed.items():
         if new != old:
             swaps.update({mention: cst.Name(new) for mention in names.occurrences.get((callee.scope, old), [])})
-    texts = [binding_text(each, renamed[each.name], callee, names) for each in assigned]
+    texts = [named(each, rewrite) for each in earlier]
+    texts += [binding_text(each, renamed[each.name], callee, names) for each in assigned]
     texts += [node_text(exchange(each, swaps, names), names) for each in callee.statements]
     value = exchange(callee.value, swaps, names) if callee.value is not None else cst.Name("None")
     if results or drop:
@@ -237,6 +242,30 @@ def inline_statements(
     rewrite.before[line] = texts
     rewrite.copied.append(callee.node)
     return True
+
+
+def may_be_named(values: Sequence[cst.BaseExpression], rewrite: Rewrite) -> bool:
+    """Whether these may get variables. A kernel with its grid stays where it is launched, and so does what is exchanged
+    already, in part or as a whole."""
+    inside = {node for each in values for node in walk(each)}
+    if not inside.isdisjoint(rewrite.swaps) or any(isinstance(each, cst.NamedExpr | cst.Await) for each in inside):
+        return False
+    return not any(isinstance(each, cst.Subscript) and is_launched_from(each, rewrite.names) for each in values)
+
+
+def is_launched_from(node: cst.Subscript, names: Names) -> bool:
+    return isinstance(node.value, cst.Name) and is_launched(node.value, names)
+
+
+def named(value: cst.BaseExpression, rewrite: Rewrite) -> str:
+    """An assignment of the value, which its place then reads by name."""
+    called = value.func if isinstance(value, cst.Call) else value
+    word = dotted_text(called).rpartition(".")[2].lower() or "value"
+    if word in rewrite.names.identifiers | rewrite.introduced or iskeyword(word) or hasattr(builtins, word):
+        word = rewrite.fresh(word)
+    rewrite.introduced.add(word)
+    rewrite.swaps[value] = cst.Name(word)
+    return f"{word} = {rewrite.names.module.code_for_node(value)}"
 
 
 def lingers(local: str, callee: Callee, names: Names) -> bool:

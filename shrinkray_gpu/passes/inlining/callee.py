@@ -50,9 +50,14 @@ class Callee:
 
 
 def callee_of(
-    node: cst.FunctionDef | cst.Lambda, names: Names, *, without: Callable[[cst.BaseStatement], bool] = lambda _: False
+    node: cst.FunctionDef | cst.Lambda,
+    names: Names,
+    *,
+    without: Callable[[cst.BaseStatement], bool] = lambda _: False,
+    decorated: frozenset[str] = GRAD_MODES | BINDERS,
 ) -> Callee | None:
-    """The function as a Callee, if its body can move; statements that are `without` are left behind."""
+    """The function as a Callee, if its body can move; statements that are `without` are left behind. `decorated`: by
+    what it may be, beside what makes it a kernel."""
     if isinstance(node, cst.Lambda):
         inside = names.walk(node.body)
         if any(isinstance(each, cst.Yield | cst.Await | cst.NamedExpr) for each in inside) or reflects(inside):
@@ -62,7 +67,7 @@ def callee_of(
         )
     makers = [each for each in node.decorators if makes_kernel(names.program, each)]
     others = [decorator_name(each) for each in node.decorators if each not in makers]
-    if node.asynchronous or any(each not in GRAD_MODES | BINDERS for each in others):
+    if node.asynchronous or any(each not in decorated for each in others):
         return None
     statements, value = split_tail([each for each in without_docstring(lines_of(node.body)) if not without(each)])
     inside = [each for part in (*statements, value) if part is not None for each in names.walk(part)]

@@ -35,12 +35,11 @@ _FIRST: Mapping[type[cst.CSTNode], str] = {
 
 
 def statement_to_prefix(call: cst.BaseExpression, names: Names) -> cst.CSTNode | None:
-    """The statement before which the called body may run instead, if there is one."""
+    """The statement before which the called body may run instead, if there is one; after its `unsettled` values."""
     if isinstance(names.scope(call), ClassScope):
         return None
     root = root_of(call, names)
-    before = earlier_values(call, root, names)
-    if before is None or not all(stable(each, names) for each in before):
+    if earlier_values(call, root, names) is None:
         return None
     above = names.parents[root]
     if isinstance(root, cst.BaseSmallStatement):
@@ -57,15 +56,21 @@ def statement_to_prefix(call: cst.BaseExpression, names: Names) -> cst.CSTNode |
     return None
 
 
+def unsettled(call: cst.BaseExpression, names: Names) -> list[cst.BaseExpression]:
+    """What the statement of the call evaluates before it and must go on doing so, in order."""
+    before = earlier_values(call, root_of(call, names), names) or ()
+    return [each for each in before if not stable(each, names)]
+
+
 def earlier_values(node: cst.CSTNode, root: cst.CSTNode, names: Names) -> list[cst.BaseExpression] | None:
-    """What `root` evaluates before `node`, if it always evaluates `node`, and exactly once."""
+    """What `root` evaluates before `node`, in order, if it always evaluates `node`, and exactly once."""
     found: list[cst.BaseExpression] = []
     while node is not root:
         above = names.parents[node]
         earlier = before_in(above, node)
         if earlier is None:
             return None
-        found.extend(earlier)
+        found[:0] = earlier
         node = above
     return found
 

@@ -16,8 +16,8 @@ from libcst.metadata import ClassScope
 
 from shrinkray_gpu.passes.inlining.call_arguments import (
     Bound,
+    add_parentheses,
     bound_arguments,
-    constant,
     effect_free,
     fits_everywhere,
     quotes_meet,
@@ -32,7 +32,14 @@ from shrinkray_gpu.passes.inlining.callee import (
     subclasses,
 )
 from shrinkray_gpu.passes.inlining.moved import Rewrite, root_of
-from shrinkray_gpu.source.calls import decorator_name
+from shrinkray_gpu.passes.inlining.records import (
+    constant,
+    declared_fields,
+    is_named_tuple,
+    is_record,
+    is_settled,
+    record_fields,
+)
 from shrinkray_gpu.source.names_read import Names, is_target
 from shrinkray_gpu.source.tree import dotted_text
 
@@ -56,12 +63,16 @@ def dissolve(rewrite: Rewrite, target: cst.Name, call: cst.Call) -> bool:
     if len(bound) != 1 or target.value in names.rebindable or isinstance(names.scope(target), ClassScope):
         return False
     mentions: dict[str, list[cst.Attribute]] = defaultdict(list)
+    as_tuple = written_out(call, names)
     for each in names.mentions(target):
         above = names.parents[each]
         if each is target:
             continue
         if not isinstance(above, cst.Attribute):
-            return False
+            if as_tuple is None or names.in_text(each):
+                return False
+            rewrite.swaps[each] = as_tuple
+            continue
         if is_target(above, names.parents) and names.function_around(above) is not names.function_around(target):
             return False
         mentions[above.attr.value].append(above)
@@ -76,35 +87,14 @@ def dissolve(rewrite: Rewrite, target: cst.Name, call: cst.Call) -> bool:
     return done
 
 
-def record_fields(call: cst.Call, names: Names) -> list[tuple[str, cst.BaseExpression]] | None:
-    """The fields of a new dataclass object, NamedTuple or SimpleNamespace with their values, in order of evaluation."""
-    if any(arg.star for arg in call.args):
-        return None
-    if dotted_text(call.func).split(".")[-1] == "SimpleNamespace":
-        return [(arg.keyword.value, arg.value) for arg in call.args if arg.keyword]
+def written_out(call: cst.Call, names: Names) -> cst.Tuple | None:
+    """A NamedTuple of literals as the tuple that it is."""
     made = definition_of(call.func, names)
-    if not isinstance(made, cst.ClassDef) or not is_record(made) or subclasses(made, names):
+    if not isinstance(made, cst.ClassDef) or not is_named_tuple(made) or not is_settled(call, names):
         return None
-    declared: dict[str, cst.BaseExpression | None] = {}
-    for statement in made.body.body:
-        match statement:
-            case cst.SimpleStatementLine(body=[cst.AnnAssign(target=cst.Name(value=name), value=value)]):
-                declared[name] = value
-            case cst.FunctionDef(name=cst.Name(value="__post_init__" | "__init__" | "__new__" | "__getattribute__")):
-                return None
-    order = list(declared)
-    if len(call.args) > len(order):
-        return None
-    given = [(arg.keyword.value if arg.keyword else order[index], arg.value) for index, arg in enumerate(call.args)]
-    missing = [name for name in order if name not in dict(given)]
-    defaults = [(name, value) for name in missing if (value := declared[name]) is not None and constant(value)]
-    return given + defaults if len(defaults) == len(missing) and set(dict(given)) <= set(order) else None
-
-
-def is_record(made: cst.ClassDef) -> bool:
-    bases = [dotted_text(base.value).split(".")[-1] for base in made.bases]
-    decorators = [decorator_name(each).split(".")[-1] for each in made.decorators]
-    return (decorators == ["dataclass"] and not bases) or (bases == ["NamedTuple"] and not decorators)
+    values = dict(record_fields(call, names) or ())
+    elements = [cst.Element(values[name]) for name in declared_fields(made)]
+    return add_parentheses(cst.Tuple(elements)) if len(elements) > 1 else None
 
 
 def dissolve_record(

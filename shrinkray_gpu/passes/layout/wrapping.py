@@ -1,7 +1,7 @@
 """Lines that are too long are broken inside a bracket that they have, the last one if that will do: at commas, else at
-the operator that binds least. Each row is filled, since one member a row would make a short program look long. What no
-single bracket helps gets parentheses of its own, if it is wider than `LIMIT`, or is broken in several brackets. Of a
-string that is wider several are made.
+the operator that binds least. Each row is filled, and begins below the bracket where that makes fewer of them, since
+one member a row would make a short program look long. What no single bracket helps gets parentheses of its own, if it
+is wider than `LIMIT`, or is broken in several brackets. Of a string that is wider several are made.
 """
 
 from __future__ import annotations
@@ -101,6 +101,7 @@ def _ways(code: str, indent: int, width: int, inside: bool) -> Iterator[_Rows]:
     pairs = _brackets(words)
     for pair in dict.fromkeys([*pairs[-1:], *sorted(pairs, key=lambda pair: pair[0] - pair[1])[:1]]):
         yield _held(code, *pair, indent, width, inside)
+        yield from _hung(code, *pair, indent, width)
     if not inside and code[-1] not in OPEN and (bare := _bare(code, words)) is not None:
         start, end = bare
         held = _rows(code[start:end], indent + 4, width, True)
@@ -131,6 +132,15 @@ def _held(code: str, opening: int, closing: int, indent: int, width: int, inside
     more = 2 * ((len(head.rows) > 1) + (len(tail.rows) > 1))
     found = _together(head, _rows(code[opening + 1 : closing].strip(), indent + 4, width, True), tail)
     return found._replace(price=found.price + more)
+
+
+def _hung(code: str, opening: int, closing: int, indent: int, width: int) -> Iterator[_Rows]:
+    """Broken inside one bracket, whose rows begin where it opens; the last of them holds what is behind it."""
+    head, tail = code[: opening + 1], code[closing:]
+    found = _rows(code[opening + 1 : closing].strip(), indent + len(head), width, True)
+    first, last = f"{' ' * indent}{head}{found.rows[0].lstrip()}", found.rows[-1] + tail
+    if len(found.rows) > 1 and len(last) <= width:
+        yield found._replace(rows=(first, *found.rows[1:-1], last))
 
 
 def _together(*parts: _Rows) -> _Rows:

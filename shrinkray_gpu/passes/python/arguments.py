@@ -59,15 +59,20 @@ class _GivenParameter:
 
 
 def find(program: Program) -> Iterator[Edit]:
-    return _find(program, one_for_two=True)
+    return _find(program, one_for_two=True, uses=True)
 
 
 def find_apart(program: Program) -> Iterator[Edit]:
     """The same, but what a kernel gets twice it goes on getting twice: one of the two may be the mistake."""
-    return _find(program, one_for_two=False)
+    return _find(program, one_for_two=False, uses=True)
 
 
-def _find(program: Program, *, one_for_two: bool) -> Iterator[Edit]:
+def find_spare(program: Program) -> Iterator[Edit]:
+    """Of these, what changes no value: no statement goes with its parameter."""
+    return _find(program, one_for_two=False, uses=False)
+
+
+def _find(program: Program, *, one_for_two: bool, uses: bool) -> Iterator[Edit]:
     losses = Losses(program, bindings(program))
     for function in functions(program):
         arguments = [taken for call in function.calls if (taken := matches(call, function)) is not None]
@@ -79,14 +84,14 @@ def _find(program: Program, *, one_for_two: bool) -> Iterator[Edit]:
             parameters.append(_GivenParameter(program, function, param, given))
             unseen = [call for call, taken in zip(function.calls, arguments) if param not in taken]
             if not any(map(takes_any_option, unseen)):
-                yield from _edits(parameters[-1], losses)
+                yield from _edits(parameters[-1], losses if uses else None)
         if one_for_two or not function.is_kernel:
             yield from _one_for_two(parameters)
         if one_for_two and function.is_kernel:
             yield from _roomier_tensors(parameters)
 
 
-def _edits(parameter: _GivenParameter, losses: Losses) -> Iterator[Edit]:
+def _edits(parameter: _GivenParameter, losses: Losses | None) -> Iterator[Edit]:
     program, param, given, variable = parameter.program, parameter.node, parameter.given, parameter.variable
     entries, moved = _entries(parameter), _positions(parameter)
     gone: tuple[Change, ...] = (*map(Remove, (param, *given, *entries)), *moved, *_gradients(parameter))
@@ -106,7 +111,7 @@ def _edits(parameter: _GivenParameter, losses: Losses) -> Iterator[Edit]:
             yield removal(program, f"leave {name} to its default, once", arg, level=2)
     elif param.default is not None and len(given) == len(calls):
         yield removal(program, f"no default for {name}", param.default, level=2)
-    lost = losses.removal(variable, param=param)
+    lost = losses.removal(variable, param=param) if losses is not None else None
     if lost is not None and parameter.function.node not in lost:
         rest = [node for node in lost if node is not param]
         everything = (*gone, *map(Remove, rest))

@@ -29,6 +29,11 @@ def find(program: Program) -> Iterator[Edit]:
             if not always_holds(program, choice, (arm,)):
                 what = f"{which} value of the conditional at line {line_number(program, choice)}"
                 yield replacement(program, what, choice, (arm,), 9)
+    for either in every(program, cst.BooleanOperation):
+        if isinstance(either.operator, cst.Or) and isinstance(program.parents[either], cst.Assign):
+            for which, arm in (("first", either.left), ("second", either.right)):
+                what = f"{which} value of `or` at line {line_number(program, either)}"
+                yield replacement(program, what, either, (arm,), 9)
     for match in every(program, cst.Match):
         for case in match.cases:
             label = f"case {' '.join(program.text[slice(*program.spans[case.pattern])].split())}"

@@ -92,7 +92,9 @@ def _constants(program: Program, node: cst.BaseExpression) -> list[Template]:
         return []
     if isinstance(node, (cst.SimpleString, cst.ConcatenatedString, cst.FormattedString)):
         return [] if code(node) in ('""', "''") else [('""',)]
-    if isinstance(parent, (cst.If, cst.While, cst.IfExp, cst.Assert)) and getattr(parent, "test", None) is node:
+    if isinstance(parent, cst.Assert) and parent.test is node:
+        return []  # one that holds may go; of one that fails nothing is left, whatever is mended
+    if isinstance(parent, (cst.If, cst.While, cst.IfExp)) and getattr(parent, "test", None) is node:
         return [("True",), ("False",)]
     if isinstance(node, (cst.List, cst.Tuple)) and not node.elements:
         return []
