@@ -32,9 +32,9 @@ UNWRITTEN = "memory that nobody wrote"
 UNCLAIMED = "access wider than any claim allows"
 UNORDERED = "race"
 
-UPDATE = "update"
+UPDATE, LOST = "update", "lost update"
 """Of a race, `Cause.detail` begins so: the value that is stored hangs on the one that is loaded, as in `update by add`.
-"""
+The update is lost if both program instances make it, each on what was there before."""
 
 PROGRAM, RANGE, TRIP, LOADED, ARGUMENT, CONSTANT, GRID, COMPARISON, OTHER = (
     "program", "range", "trip", "loaded", "argument", "constant", "grid", "comparison", "other",
@@ -74,7 +74,7 @@ class Cause:
     """Of an assertion or a divisor: whether it goes wrong wherever it is asked."""
     detail: str
     """What tells two cases of a kind apart: of strides, which of the tensor's are passed, or that they count bytes; of
-    a race UPDATE."""
+    a race UPDATE or LOST."""
     place: str
     """`kernel.py:57:12` of the operation where it begins."""
     at: str
