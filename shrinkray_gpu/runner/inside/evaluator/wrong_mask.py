@@ -11,14 +11,20 @@ from .counterfactual import Counterfactual, count_of, extents_of
 from .launch import LaunchedKernel, Look
 from .memory import Buffer
 from .numbers import number
-from .trace import BOUND, Step, Trace
+from .trace import BOUND, Step, Trace, ends_of_loop
 
 
-def by_one(what_if: Counterfactual, buffer: Buffer, trace: Trace) -> bool:
+def by_one(what_if: Counterfactual, buffer: Buffer, trace: Trace, left: Iterable[Step]) -> bool:
     """Whether the access is inside where its mask compares with one less than an extent of the tensor's. The address
-    may hang on the same argument, and stays as it is."""
-    own = extents_of(buffer)
-    values = [(side, side.scalar) for side in trace.bounds()]
+    may hang on the same argument, and stays as it is. `left`: the indices that leave a dimension; a bound of others
+    only leaves the last rows out."""
+    own, leaving = extents_of(buffer), {step.index for step in left}
+
+    def bounds_them(side: Step) -> bool:
+        compared = {one.index for leaf in trace.below(side) for one in trace.compared(leaf)}
+        return not leaving or bool(leaving & compared)
+
+    values = [(side, side.scalar) for side in trace.bounds() if bounds_them(side)]
     return any(value in own and what_if.inside({side: value - 1}) for side, value in values if value)
 
 
@@ -60,3 +66,13 @@ def constexprs(launch: LaunchedKernel, trace: Trace) -> FrozenSet[str]:
     """Those of which a side of the mask's comparisons is made that no index is on."""
     bounds = (leaf for side in trace.bounds() for leaf in trace.below(side))
     return frozenset(filter(None, (constexpr(launch, leaf) for leaf in bounds)))
+
+
+def ends(launch: LaunchedKernel, steps: Iterable[Step]) -> FrozenSet[str]:
+    """The arguments that loops end at which lead beyond the tensor by themselves, those of these trips; where there are
+    none, a constant of which a parameter is the value."""
+    loops = [step for step in steps if step.kind == kinds.TRIP]
+    leaves = [leaf for step in loops for leaf in ends_of_loop(step)[1]]
+    given = frozenset(leaf.name for leaf in leaves if leaf.kind == kinds.ARGUMENT)
+    constants = sorted(filter(None, (constexpr(launch, leaf) for leaf in leaves)))
+    return given or frozenset(constants[:1])
