@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import itertools
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -23,6 +24,7 @@ MOST = 12
 """Places at which an edit is tried."""
 REDUCTIONS = frozenset({"sum", "max", "min", "argmax", "argmin", "cumsum", "cumprod", "reduce", "xor_sum", "sort"})
 MADE = frozenset({"zeros", "full", "zeros_like"})
+_BOUND = (cst.Assign, cst.AugAssign)
 TAKEN = frozenset({"dtype", "element_ty"})
 """What a tensor or a pointer calls its type."""
 _SHOWN = re.compile(r"^(.*\S.*)\n[ \t]*\^", re.MULTILINE)
@@ -97,8 +99,10 @@ class Cure:
             return text[first:last]
 
         nodes = program.layout.nodes(cst.Call, cst.Subscript)
-        parameters = [each for each in program.layout.nodes(cst.Param) if in_kernel(program, each)]
-        ends = {node: program.spans[node][1] for node in [*nodes, *parameters]}
+        of_kernels = [each for each in program.layout.nodes(cst.Param, *_BOUND) if in_kernel(program, each)]
+        names = Counter(name for each in of_kernels if (name := _bound_name(each)))
+        again = [each for each in of_kernels if isinstance(each, cst.Param) or names[_bound_name(each)] > 1]
+        ends = {node: program.spans[node][1] for node in [*nodes, *again]}
         for node in sorted(ends, key=lambda each: (ends[each] > at, -ends[each])):
             for part, other in self.offers(node, code):
                 yield cured(program, node, [(*program.spans[part], other)])
@@ -169,6 +173,30 @@ def _other_type(node: cst.CSTNode, code: Code) -> Offers:
                         yield (dtype.attr, other) if named else (dtype, language + other)
 
 
+def _other_number(node: cst.CSTNode, code: Code) -> Offers:
+    """Of a variable that is bound again, as in a loop: `total = 0.0` for `total = 0`."""
+    if isinstance(node, cst.Assign) and isinstance(node.value, (cst.Integer, cst.Float)):
+        value = float(node.value.evaluated_value)
+        if isinstance(node.value, cst.Integer) or value.is_integer():
+            yield node.value, str(value if isinstance(node.value, cst.Integer) else int(value))
+
+
+def _bound_name(node: cst.CSTNode) -> str:
+    """The one variable that an assignment binds; empty for what is none."""
+    if isinstance(node, cst.Assign) and len(node.targets) > 1:
+        return ""
+    target = node.targets[0].target if isinstance(node, cst.Assign) else getattr(node, "target", None)
+    return target.value if isinstance(target, cst.Name) else ""
+
+
+def _with_mask(node: cst.CSTNode, code: Code) -> Offers:
+    """What a load gives where its mask is false says nothing without one."""
+    if isinstance(node, cst.Call) and dotted_text(node.func).endswith(".load"):
+        given = {arg.keyword.value for arg in node.args if arg.keyword is not None}
+        if "other" in given and "mask" not in given and len(given) + 1 == len(node.args):
+            yield node, f"{code(node)[:-1].rstrip().removesuffix(',')}, mask=True)"
+
+
 def _other_extent(node: cst.CSTNode, code: Code) -> Offers:
     if isinstance(node, cst.Call) and dotted_text(node.func).endswith("arange") and len(node.args) == 2:
         end = node.args[1].value
@@ -208,6 +236,8 @@ CURES = (
     Cure("transposed", _transposed),
     Cure("of the other's type", _type_of_other),
     Cure("of another type", _other_type),
+    Cure("begun with another number", _other_number),
+    Cure("with a mask", _with_mask),
     Cure("of another extent", _other_extent),
     Cure("a constexpr", _constexpr),
 )
