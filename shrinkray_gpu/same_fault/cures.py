@@ -23,10 +23,9 @@ from shrinkray_gpu.source.tree import dotted_text
 MOST = 12
 """Places at which an edit is tried."""
 REDUCTIONS = frozenset({"sum", "max", "min", "argmax", "argmin", "cumsum", "cumprod", "reduce", "xor_sum", "sort"})
-MADE = frozenset({"zeros", "full", "zeros_like"})
+MADE = {"zeros": 1, "full": 2, "zeros_like": 1}
+"""What makes a tensor of a type, and which argument that is."""
 _BOUND = (cst.Assign, cst.AugAssign)
-TAKEN = frozenset({"dtype", "element_ty"})
-"""What a tensor or a pointer calls its type."""
 _SHOWN = re.compile(r"^(.*\S.*)\n[ \t]*\^", re.MULTILINE)
 _DTYPE = re.compile(r"(?:bfloat16|float\d\w*|u?int\d+)")
 
@@ -160,17 +159,23 @@ def _other_axis(node: cst.CSTNode, code: Code) -> Offers:
 
 
 def _other_type(node: cst.CSTNode, code: Code) -> Offers:
-    """For one that is named, or taken from another tensor."""
+    """For one that is named, taken from another tensor, or chosen."""
     if isinstance(node, cst.Call) and _method(node) in MADE:
-        for dtype in (arg.value for arg in node.args):
-            if not isinstance(dtype, cst.Attribute):
-                continue
-            named = _DTYPE.fullmatch(dtype.attr.value)
-            if named or dtype.attr.value in TAKEN:
-                language = code(node.func).removesuffix(_method(node))
-                for other in ("float32", "int32", "int64", "float16"):
-                    if other != dtype.attr.value:
-                        yield (dtype.attr, other) if named else (dtype, language + other)
+        language = code(node.func).removesuffix(_method(node))
+        for dtype in _dtypes(node):
+            named = isinstance(dtype, cst.Attribute) and _DTYPE.fullmatch(dtype.attr.value)
+            for other in ("float32", "int32", "int64", "float16"):
+                if named and other != dtype.attr.value:  # type: ignore[attr-defined]
+                    yield dtype.attr, other  # type: ignore[attr-defined]
+                elif not named:
+                    yield dtype, language + other
+
+
+def _dtypes(call: cst.Call) -> Iterator[cst.BaseExpression]:
+    """The type that a tensor is made with."""
+    for at, arg in enumerate(call.args):
+        if arg.keyword.value == "dtype" if arg.keyword is not None else at == MADE[_method(call)]:
+            yield arg.value
 
 
 def _other_number(node: cst.CSTNode, code: Code) -> Offers:

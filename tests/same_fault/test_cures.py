@@ -82,6 +82,11 @@ def test_a_type_that_is_taken_from_a_tensor_is_one_of_another_type() -> None:
     edits = [each.edit for each in BY_NAME["of another type"].apply(text)]
     assert "tl.full([8], 0.0, tl.float32) for tl.full([8], 0.0, q.dtype)" in edits
     assert "tl.zeros([8], dtype=tl.float32) for tl.zeros([8], dtype=out.dtype.element_ty)" in edits
+    chosen = "sum = tl.zeros((B,), tl.float16 if HALF else tl.float32)\nmost = tl.full((B,), N, ACC)\n"
+    edits = [each.edit for each in BY_NAME["of another type"].apply(chosen)]
+    assert "tl.zeros((B,), tl.float32) for tl.zeros((B,), tl.float16 if HALF else tl.float32)" in edits
+    assert "tl.full((B,), N, tl.float32) for tl.full((B,), N, ACC)" in edits
+    assert not any("full((B,), tl" in each for each in edits)
 
 
 def test_a_parameter_of_a_kernel_becomes_a_constexpr() -> None:
