@@ -129,6 +129,15 @@ def test_a_loop_that_leads_beyond_the_tensor_ends_where_it_did(play: Play) -> No
     assert mine.difference(narrow).startswith("beyond the tensor is range")
 
 
+def test_what_a_loop_s_end_is_computed_of_is_asked_for(play: Play) -> None:
+    """So the tensor is not too small. What the kernel compares to see whether a product wraps asks for nothing."""
+    mine = causes(play, WALK)
+    assert mine is not None and mine.causes[0].sized, mine
+    counted = WALK.replace("columns // C + 1", "columns + 1").replace("40, 64, 64, 1", "40, 2, 64, 1")
+    theirs = causes(play, counted)
+    assert theirs is not None and theirs.causes[0].beyond == (TRIP,) and not theirs.causes[0].sized, theirs
+
+
 def test_the_size_of_a_block_without_a_range_is_no_stride(play: Play) -> None:
     mine = causes(play, BLOCKS)
     assert mine is not None and mine.causes[0].kind == WRONG_MASK, mine
