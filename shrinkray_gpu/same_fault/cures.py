@@ -194,14 +194,6 @@ def _bound_name(node: cst.CSTNode) -> str:
     return target.value if isinstance(target, cst.Name) else ""
 
 
-def _with_mask(node: cst.CSTNode, code: Code) -> Offers:
-    """What a load gives where its mask is false says nothing without one."""
-    if isinstance(node, cst.Call) and dotted_text(node.func).endswith(".load"):
-        given = {arg.keyword.value for arg in node.args if arg.keyword is not None}
-        if "other" in given and "mask" not in given and len(given) + 1 == len(node.args):
-            yield node, f"{code(node)[:-1].rstrip().removesuffix(',')}, mask=True)"
-
-
 def _other_extent(node: cst.CSTNode, code: Code) -> Offers:
     if isinstance(node, cst.Call) and dotted_text(node.func).endswith("arange") and len(node.args) == 2:
         end = node.args[1].value
@@ -242,7 +234,6 @@ CURES = (
     Cure("of the other's type", _type_of_other),
     Cure("of another type", _other_type),
     Cure("begun with another number", _other_number),
-    Cure("with a mask", _with_mask),
     Cure("of another extent", _other_extent),
     Cure("a constexpr", _constexpr),
 )

@@ -113,15 +113,6 @@ def kernel(p):
     assert edits == ["low = 2 for low = 2.", "d = 1 for d = 1.0", "total = 0.0 for total = 0"]
 
 
-def test_a_load_that_says_what_is_masked_off_gets_a_mask() -> None:
-    text = "a = tl.load(p, other=0.0)\nb = tl.load(\n    p,\n    other=0,\n)\nc = tl.load(p, p > 0, other=0)\n"
-    edits = [each.edit for each in BY_NAME["with a mask"].apply(text)]
-    assert edits == [
-        "tl.load( p, other=0, mask=True) for tl.load( p, other=0, )",
-        "tl.load(p, other=0.0, mask=True) for tl.load(p, other=0.0)",
-    ]
-
-
 def test_the_last_places_come_first_and_there_are_not_too_many() -> None:
     text = "".join(f"y = x{at}.to(tl.float32)\n" for at in range(2 * MOST))
     found = [each.edit.split()[0] for each in BY_NAME["without a cast"].apply(text)]
