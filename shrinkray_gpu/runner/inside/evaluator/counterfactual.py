@@ -123,6 +123,13 @@ class Counterfactual:
             n: {step for step in of[stride] if n not in trips or step.kind == kinds.TRIP} for n, stride in left.items()
         }
 
+    def only_last_trip(self, extents: Iterable[int]) -> bool:
+        """Whether a pointer that a loop carries leaves these dimensions in its last trip alone."""
+        each, moved = self._growth(None)
+        own = self._own_stride(each)
+        row = {n * stride for n, stride in zip(self._buffer.shape, self._buffer.strides) if n in extents}
+        return bool(own) and any(moved - each < length <= moved for length in row)
+
     def dimension(self, step: Step) -> str:
         """Which of the tensor's an index runs along; empty where nobody knows."""
         own = self._own_stride(self.factor(step) or 0)

@@ -129,7 +129,8 @@ class _Search:
         values = [step.value(self.lane) for step in unique(given) if step.kind == kinds.LOADED]
         found = Origin(kind, role=TERM, inputs=inputs, op=self.note.op, fewer=fewer, by_one=by_one, beyond=beyond)
         if beyond == {kinds.TRIP}:
-            found = replace(found, bounds=len(wrong_mask.ends(self.launch, left)))
+            detail = "in the last trip alone" if self.what_if.only_last_trip(leaving) else ""
+            found = replace(found, bounds=len(wrong_mask.ends(self.launch, left)), detail=detail)
         unseen = frozenset(self._unseen()) if self.note.masked else frozenset()
         found = replace(found, indices=frozenset(self._indices()), unseen=unseen)
         operands = tuple(v[0] for v in values if v)

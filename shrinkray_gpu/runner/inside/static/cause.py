@@ -74,7 +74,7 @@ class Cause:
     """Of an assertion or a divisor: whether it goes wrong wherever it is asked."""
     detail: str
     """What tells two cases of a kind apart: of strides, which of the tensor's are passed, or that they count bytes; of
-    a race UPDATE or LOST."""
+    a race UPDATE or LOST; of a loop that leads beyond the tensor, whether only its last trip does."""
     place: str
     """`kernel.py:57:12` of the operation where it begins."""
     at: str

@@ -120,13 +120,16 @@ def test_a_trip_too_many_is_neither_two_strides_in_the_wrong_order_nor_a_row_too
 
 
 def test_a_loop_that_leads_beyond_the_tensor_ends_where_it_did(play: Play) -> None:
-    """With a number for its end nobody sees that this is one trip too many, nor with a tensor of half a block."""
+    """With a number for its end nobody sees that this is one trip too many, nor with many too many, nor with half a
+    block."""
     mine = causes(play, WALK)
     assert mine is not None and mine.difference(_run(play, WALK.replace("= x", "= x + 0"))) == ""
     numbered = _run(play, WALK.replace("columns // C + 1", "3"))
     assert mine.difference(numbered) == "the loop that leads beyond the tensor ends at fewer values that are passed"
+    more = WALK.replace("columns // C", "columns").replace("40, 64, 64, 1", "40, 8, 64, 1")
+    assert mine.difference(_run(play, more)).endswith("of another sort instead of in the last trip alone")
     narrow = _run(play, WALK.replace("zeros(40, 64", "zeros(40, 16").replace("40, 64, 64, 1", "40, 16, 16, 1"))
-    assert mine.difference(narrow).startswith("beyond the tensor is range")
+    assert mine.difference(narrow) and narrow.launches[0].causes[0].beyond == ("range",)
 
 
 def test_what_a_loop_s_end_is_computed_of_is_asked_for(play: Play) -> None:
