@@ -32,13 +32,13 @@ class Package:
     distribution: str
     version: str
     environment: tuple[tuple[str, str], ...] = ()
-    """What it wants to be told where there is no GPU to ask."""
+    """What it wants to be told where there is no GPU to ask, and where it may write: a candidate may in its folder."""
 
 
 PACKAGES = (
     Package("liger_kernel", "liger-kernel", "0.8.5"),
     Package("fla", "fla-core", "0.6.0"),
-    Package("flag_gems", "flag-gems", "5.0.2", (("GEMS_VENDOR", "nvidia"),)),
+    Package("flag_gems", "flag-gems", "5.0.2", (("GEMS_VENDOR", "nvidia"), ("FLAGGEMS_CACHE_DIR", ".flaggems"))),
     Package("torchao", "torchao", "0.18.0"),
     Package("conch", "conch-triton-kernels", "1.3"),
     Package("cut_cross_entropy", "cut-cross-entropy", "25.1.1"),

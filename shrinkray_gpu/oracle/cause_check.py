@@ -30,6 +30,7 @@ from shrinkray_gpu.runner.inside.static.cause import (
     PROGRAM,
     STRIDE,
     SWAPPED,
+    TRIP,
     UNORDERED,
     UNWRITTEN,
     WRONG_MASK,
@@ -206,7 +207,7 @@ def _drift(mine: Cause, theirs: Cause) -> str:
         return f"the {mine.access} leaves the tensor at its other end"
     if mine.kind in GUARDED and theirs.guards < mine.guards:
         return f"the {mine.access} has lost a condition that led to it"
-    if mine.kind == WRONG_MASK and theirs.bounds < mine.bounds:
+    if mine.kind == WRONG_MASK and mine.beyond != (TRIP,) and theirs.bounds < mine.bounds:
         return f"the mask of the {mine.access} compares with fewer arguments"
     if mine.by_one and not theirs.by_one:
         return "the bound of the mask is no extent of the tensor any more, of which it takes one too many"
@@ -229,6 +230,8 @@ def _drift(mine: Cause, theirs: Cause) -> str:
             return f"{what} is now in the address"
     if mine.beyond and _leaves_otherwise(frozenset(mine.beyond), frozenset(theirs.beyond)):
         return f"beyond the tensor is {_words(frozenset(theirs.beyond))} instead of {_words(frozenset(mine.beyond))}"
+    if mine.beyond == (TRIP,) and theirs.bounds < mine.bounds:
+        return "the loop that leads beyond the tensor ends at fewer values that are passed"
     if mine.unseen and not theirs.unseen:
         return f"the mask of the {mine.access} sees each index that leaves the tensor"
     if theirs.first and not mine.first:

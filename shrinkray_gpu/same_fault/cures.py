@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import itertools
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -22,9 +23,9 @@ from shrinkray_gpu.source.tree import dotted_text
 MOST = 12
 """Places at which an edit is tried."""
 REDUCTIONS = frozenset({"sum", "max", "min", "argmax", "argmin", "cumsum", "cumprod", "reduce", "xor_sum", "sort"})
-MADE = frozenset({"zeros", "full", "zeros_like"})
-TAKEN = frozenset({"dtype", "element_ty"})
-"""What a tensor or a pointer calls its type."""
+MADE = {"zeros": 1, "full": 2, "zeros_like": 1}
+"""What makes a tensor of a type, and which argument that is."""
+_BOUND = (cst.Assign, cst.AugAssign)
 _SHOWN = re.compile(r"^(.*\S.*)\n[ \t]*\^", re.MULTILINE)
 _DTYPE = re.compile(r"(?:bfloat16|float\d\w*|u?int\d+)")
 
@@ -97,8 +98,10 @@ class Cure:
             return text[first:last]
 
         nodes = program.layout.nodes(cst.Call, cst.Subscript)
-        parameters = [each for each in program.layout.nodes(cst.Param) if in_kernel(program, each)]
-        ends = {node: program.spans[node][1] for node in [*nodes, *parameters]}
+        of_kernels = [each for each in program.layout.nodes(cst.Param, *_BOUND) if in_kernel(program, each)]
+        names = Counter(name for each in of_kernels if (name := _bound_name(each)))
+        again = [each for each in of_kernels if isinstance(each, cst.Param) or names[_bound_name(each)] > 1]
+        ends = {node: program.spans[node][1] for node in [*nodes, *again]}
         for node in sorted(ends, key=lambda each: (ends[each] > at, -ends[each])):
             for part, other in self.offers(node, code):
                 yield cured(program, node, [(*program.spans[part], other)])
@@ -156,17 +159,39 @@ def _other_axis(node: cst.CSTNode, code: Code) -> Offers:
 
 
 def _other_type(node: cst.CSTNode, code: Code) -> Offers:
-    """For one that is named, or taken from another tensor."""
+    """For one that is named, taken from another tensor, or chosen."""
     if isinstance(node, cst.Call) and _method(node) in MADE:
-        for dtype in (arg.value for arg in node.args):
-            if not isinstance(dtype, cst.Attribute):
-                continue
-            named = _DTYPE.fullmatch(dtype.attr.value)
-            if named or dtype.attr.value in TAKEN:
-                language = code(node.func).removesuffix(_method(node))
-                for other in ("float32", "int32", "int64", "float16"):
-                    if other != dtype.attr.value:
-                        yield (dtype.attr, other) if named else (dtype, language + other)
+        language = code(node.func).removesuffix(_method(node))
+        for dtype in _dtypes(node):
+            named = isinstance(dtype, cst.Attribute) and _DTYPE.fullmatch(dtype.attr.value)
+            for other in ("float32", "int32", "int64", "float16"):
+                if named and other != dtype.attr.value:  # type: ignore[attr-defined]
+                    yield dtype.attr, other  # type: ignore[attr-defined]
+                elif not named:
+                    yield dtype, language + other
+
+
+def _dtypes(call: cst.Call) -> Iterator[cst.BaseExpression]:
+    """The type that a tensor is made with."""
+    for at, arg in enumerate(call.args):
+        if arg.keyword.value == "dtype" if arg.keyword is not None else at == MADE[_method(call)]:
+            yield arg.value
+
+
+def _other_number(node: cst.CSTNode, code: Code) -> Offers:
+    """Of a variable that is bound again, as in a loop: `total = 0.0` for `total = 0`."""
+    if isinstance(node, cst.Assign) and isinstance(node.value, (cst.Integer, cst.Float)):
+        value = float(node.value.evaluated_value)
+        if isinstance(node.value, cst.Integer) or value.is_integer():
+            yield node.value, str(value if isinstance(node.value, cst.Integer) else int(value))
+
+
+def _bound_name(node: cst.CSTNode) -> str:
+    """The one variable that an assignment binds; empty for what is none."""
+    if isinstance(node, cst.Assign) and len(node.targets) > 1:
+        return ""
+    target = node.targets[0].target if isinstance(node, cst.Assign) else getattr(node, "target", None)
+    return target.value if isinstance(target, cst.Name) else ""
 
 
 def _other_extent(node: cst.CSTNode, code: Code) -> Offers:
@@ -208,6 +233,7 @@ CURES = (
     Cure("transposed", _transposed),
     Cure("of the other's type", _type_of_other),
     Cure("of another type", _other_type),
+    Cure("begun with another number", _other_number),
     Cure("of another extent", _other_extent),
     Cure("a constexpr", _constexpr),
 )

@@ -82,11 +82,35 @@ def test_a_type_that_is_taken_from_a_tensor_is_one_of_another_type() -> None:
     edits = [each.edit for each in BY_NAME["of another type"].apply(text)]
     assert "tl.full([8], 0.0, tl.float32) for tl.full([8], 0.0, q.dtype)" in edits
     assert "tl.zeros([8], dtype=tl.float32) for tl.zeros([8], dtype=out.dtype.element_ty)" in edits
+    chosen = "sum = tl.zeros((B,), tl.float16 if HALF else tl.float32)\nmost = tl.full((B,), N, ACC)\n"
+    edits = [each.edit for each in BY_NAME["of another type"].apply(chosen)]
+    assert "tl.zeros((B,), tl.float32) for tl.zeros((B,), tl.float16 if HALF else tl.float32)" in edits
+    assert "tl.full((B,), N, tl.float32) for tl.full((B,), N, ACC)" in edits
+    assert not any("full((B,), tl" in each for each in edits)
 
 
 def test_a_parameter_of_a_kernel_becomes_a_constexpr() -> None:
     edits = [each.edit for each in BY_NAME["a constexpr"].apply("import triton\n" + PARAMETERS)]
     assert edits == ["N: 'constexpr' for N: int", "p: 'constexpr' for p"]
+
+
+def test_a_number_that_a_variable_of_a_kernel_begins_with_is_another_one() -> None:
+    text = """n = 0
+n = 1
+@triton.jit
+def kernel(p):
+    total = 0
+    peak, low = 0, 0.0
+    low = 0.5
+    d = 1.0
+    only = 0
+    for i in range(2):
+        total += tl.load(p, other=0, mask=True)
+        d = d * 2
+        low = 2.
+"""
+    edits = [each.edit for each in BY_NAME["begun with another number"].apply(text)]
+    assert edits == ["low = 2 for low = 2.", "d = 1 for d = 1.0", "total = 0.0 for total = 0"]
 
 
 def test_the_last_places_come_first_and_there_are_not_too_many() -> None:

@@ -164,5 +164,5 @@ LigerModulatedRMSNormFunction.apply(x, w, scale, shift, 1e-6, 0.0, "llama", Fals
 # %% vocab_parallel_ce
 from liger_kernel.ops.vocab_parallel_cross_entropy import LigerVocabParallelCEFunction
 
-target = torch.randint(0, 100, (5,), device="cuda")
-LigerVocabParallelCEFunction.apply(leaf(5, 100), target, None, -100, 0.0, "megatron", "global")
+target = torch.randint(0, 100, (5, 1), device="cuda")
+LigerVocabParallelCEFunction.apply(leaf(5, 1, 100), target, None, -100, 0.0, "megatron", "global")

@@ -8,13 +8,16 @@ does; an extent only where it then ends there.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Dict, FrozenSet, Iterable, List, Optional, Set
+from typing import Dict, FrozenSet, Iterable, List, Optional, Set, Tuple
 
+from ..static import cause as kinds
 from .access import Reach, at, reach
 from .launch import ALL, INSIDE, OUTSIDE, Found, LaunchedKernel, Look, happens, is_wholly_outside, look
+from .machine import PROGRAM_AXES
 from .memory import Address, Buffer
 from .numbers import Algebra, Unfollowed, wrapped
 from .trace import Step
+from .types import extents, signature
 
 Values = Dict[Step, int]
 
@@ -93,20 +96,39 @@ class Counterfactual:
         return frozenset().union(*self.leaving(indices).values())
 
     def leaving(self, indices: Iterable[Step], values: Optional[Values] = None) -> Dict[int, Set[Step]]:
-        """The same, by the extent of the dimension, with these values."""
+        """The same, by the extent of the dimension, with these values. Where a loop leads beyond it by itself, only its
+        trip: of `x + trip * 32 + lane` the lane may be any."""
         buffer = self._buffer
         strides = sorted({stride: n for n, stride in zip(buffer.shape, buffer.strides)}.items(), reverse=True)
         reached: Dict[int, int] = {}
+        by_trips: Dict[int, int] = {}
         of: Dict[int, Set[Step]] = {}
-        for step in indices:
+        given = list(indices)
+        one_loop = sum(step.kind == kinds.TRIP for step in given) == 1
+        for step in given:
             value, factor = step.value(self.found.lane), self.factor(step, values)
             if value is None or factor is None:
                 return {}
+            moved = factor * value[0]
+            if step.kind == kinds.TRIP and not factor and one_loop:
+                factor, moved = self._growth(values)
             own = self._own_stride(factor)
             if own:
-                reached[own] = reached.get(own, 0) + factor * value[0]
+                reached[own] = reached.get(own, 0) + moved
+                by_trips[own] = by_trips.get(own, 0) + moved * (step.kind == kinds.TRIP)
                 of.setdefault(own, set()).add(step)
-        return {n: of[stride] for stride, n in strides if reached.get(stride, 0) >= stride * n}
+        left = {n: stride for stride, n in strides if reached.get(stride, 0) >= stride * n}
+        trips = {n for n, stride in left.items() if by_trips[stride] >= stride * n}
+        return {
+            n: {step for step in of[stride] if n not in trips or step.kind == kinds.TRIP} for n, stride in left.items()
+        }
+
+    def only_last_trip(self, extents: Iterable[int]) -> bool:
+        """Whether a pointer that a loop carries leaves these dimensions in its last trip alone."""
+        each, moved = self._growth(None)
+        own = self._own_stride(each)
+        row = {n * stride for n, stride in zip(self._buffer.shape, self._buffer.strides) if n in extents}
+        return bool(own) and any(moved - each < length <= moved for length in row)
 
     def dimension(self, step: Step) -> str:
         """Which of the tensor's an index runs along; empty where nobody knows."""
@@ -121,6 +143,22 @@ class Counterfactual:
         """Elements by which the access moves with this value, where others are these."""
         one, none = (self._reach({**(values or {}), step: n}) for n in (1, 0))
         return None if one is None or none is None else (one.high - none.high) // self._buffer.width
+
+    def _growth(self, values: Optional[Values]) -> Tuple[int, int]:
+        """Elements by which a pointer that a loop carries has moved: in each trip, and up to the lane that was found.
+        Zeros where nobody knows."""
+        found, lane = self._same(values or {}), self.found.lane
+        address = found.note.subject if found is not None else None
+        own = len(extents(signature(self.found.note.op.body))) + PROGRAM_AXES
+        trips = [place for axis, place in lane.items() if axis > own]
+        if not isinstance(address, Address) or isinstance(address.offset, Unfollowed):
+            return 0, 0
+        if len(trips) != 1 or not trips[0]:
+            return 0, 0
+        first = {axis: place for axis, place in lane.items() if axis <= own}
+        now, before = (at(wrapped(address.offset), each) for each in (lane, first))
+        moved = ((now or 0) - (before or 0)) // self._buffer.width
+        return moved // trips[0], moved
 
     @property
     def _buffer(self) -> Buffer:

@@ -10,6 +10,7 @@ from .counterfactual import Counterfactual
 from .memory import Buffer
 from .numbers import Unfollowed, ends, wrapped
 from .trace import FACTOR, TERM, Step, Trace, unique
+from .types import extents, signature
 
 
 class Factors:
@@ -68,8 +69,9 @@ class Factors:
         return next((other for other in own if other != value and self.explain({step: other})), None)
 
     def _tiles(self) -> Set[int]:
-        """Extents of the ranges behind the address: a program's number is multiplied by one of them."""
-        out: Set[int] = set()
+        """Extents of the ranges behind the address, and of the block that is accessed, which a pointer to one has
+        without a range: a program's number is multiplied by one of them."""
+        out = set(extents(signature(self.what_if.found.note.op.body)))
         for step in self.trace.steps:
             if step.kind == kinds.RANGE and step.op is not None:
                 value = step.env.get(step.name)

@@ -95,7 +95,7 @@ class _Search:
             masked=masked,
             guards=guards(self.note, self._address_leaves()),
         )
-        found = replace(found, bounds=self._bounds())
+        found = replace(found, bounds=found.bounds + self._bounds())
         return replace(found, foreign=(*self._foreign(), *self._foreign_factor(found)))
 
     def _first(self) -> Origin:
@@ -112,9 +112,10 @@ class _Search:
         inputs = frozenset(inputs_of(self._address_leaves()))
         assert self.found.buffer is not None
         bounding = self.what_if, self.found.buffer, unique(self.trace.leaves())
-        fewer, by_one = self.what_if.inside_with_fewer(), wrong_mask.by_one(self.what_if, self.found.buffer, self.trace)
-        leaving = self._leaving()
-        beyond = frozenset(step.kind for steps in leaving.values() for step in steps)
+        fewer, leaving = self.what_if.inside_with_fewer(), self._leaving()
+        left = frozenset().union(*leaving.values())
+        by_one = wrong_mask.by_one(self.what_if, self.found.buffer, self.trace, left)
+        beyond = frozenset(step.kind for step in left)
         sized = wrong_mask.is_sized(self.what_if.seen, self.found.buffer, leaving)
         # What numbers the elements and what a literal says is the kernel's own.
         given = [step for step in self.trace.leaves() if step.role == BOUND or step.kind in (kinds.LOADED, kinds.TRIP)]
@@ -127,6 +128,9 @@ class _Search:
         }
         values = [step.value(self.lane) for step in unique(given) if step.kind == kinds.LOADED]
         found = Origin(kind, role=TERM, inputs=inputs, op=self.note.op, fewer=fewer, by_one=by_one, beyond=beyond)
+        if beyond == {kinds.TRIP}:
+            detail = "in the last trip alone" if self.what_if.only_last_trip(leaving) else ""
+            found = replace(found, bounds=len(wrong_mask.ends(self.launch, left)), detail=detail)
         unseen = frozenset(self._unseen()) if self.note.masked else frozenset()
         found = replace(found, indices=frozenset(self._indices()), unseen=unseen)
         operands = tuple(v[0] for v in values if v)

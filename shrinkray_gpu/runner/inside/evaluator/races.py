@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import re
 from dataclasses import dataclass, replace
 from typing import Any, Dict, FrozenSet, List, NamedTuple, Optional, Sequence, Set, Tuple
 
@@ -25,12 +26,14 @@ from .numbers import TooLarge
 from .operations import NOTING_ALL
 from .stored import StoredValues
 from .touches import ATOMIC, LOAD, STORE, Programs, Touch, are_apart, kind_of, lane_of, lanes, places, touches
-from .trace import FACTOR, TERM, Trace, behind, inputs_of, parameters_behind
+from .trace import FACTOR, TERM, Step, Trace, behind, inputs_of, parameters_behind
 
 MOST = 8
 """Races of one tensor that are told."""
 TRIED = 64
 """Places at which an example is looked for."""
+_WRITTEN = re.compile(r"^(?:dense<)?(-?\d[\d.]*(?:[eE][+-]?\d+)?)>? :")
+"""The number in `arith.constant`."""
 _FAMILIAR = ("arith.", "math.", "scf.", "cf.", "ub.", "tt.", "llvm.intr.assume", "gpu.barrier", "ttg.barrier")
 TOO_MANY = "too many lanes to compare program instances"
 
@@ -38,7 +41,8 @@ TOO_MANY = "too many lanes to compare program instances"
 @dataclass(frozen=True)
 class Race:
     """Two accesses in no order: `first` is no load. The program instances by number, in which they touch a byte of the
-    storage. `at_once`: whether the launch's first program instance is one of two that race so."""
+    storage. `at_once`: whether the launch's first program instance is one of two that race so. `both`: whether the
+    other program instance does there what `first` does, too: of an update, that one of two is lost."""
 
     first: Touch
     other: Touch
@@ -47,6 +51,7 @@ class Race:
     programs: Programs
     byte: int
     at_once: bool
+    both: bool
 
 
 def evaluate(launch: LaunchedKernel) -> Evaluation:
@@ -257,6 +262,9 @@ def _race(
         least, greatest = _ends(place, ours)
         racing &= least != greatest
     at_once = bool((racing & (low == 0)).any())
+    least, greatest = _ends(first.place, first.program)
+    twice = racing[:split] & (least != greatest)  # where `first` is more than one program instance's
+    racing = torch.cat([twice, torch.zeros_like(racing[split:])]) if bool(twice.any()) else racing
     for one in torch.unique(place[racing])[:TRIED].tolist():
         here = (place == one).nonzero().reshape(-1)
         mine = here[here < split]
@@ -264,13 +272,14 @@ def _race(
         extremes = (mine[int(which(of[mine]))] for of in (program, value) for which in (torch.argmin, torch.argmax))
         for lane in extremes:  # if any two race here, one of these does
             against = theirs[(program[theirs] != program[lane]) & (value[theirs] != value[lane])]
+            alike = torch.isin(program[against], program[mine])
+            against = against[alike] if bool(alike.any()) else against
             if len(against):
                 match = against[int(program[against].argmin())]
                 touch = other.touches[int(other.touch[match - (0 if first is other else split)])]
                 numbers = int(program[lane]), int(program[match])
-                return Race(
-                    first.touches[int(first.touch[lane])], touch, *numbers, programs, one * granule, at_once
-                )  # fmt: skip
+                stores = first.touches[int(first.touch[lane])]
+                return Race(stores, touch, *numbers, programs, one * granule, at_once, bool(alike.any()))
     return None
 
 
@@ -302,7 +311,7 @@ def _cause(launch: LaunchedKernel, seen: Look, race: Race) -> Cause:
         far=kinds.ANYWHERE,
         first=race.at_once,
         always=False,
-        detail=_update(value, other.op) if value is not None and updates else "",
+        detail=_update(value, other.op, race.both) if value is not None and updates else "",
         place=place,
         at=place,
         sentence=_sentence(launch, seen, race),
@@ -323,17 +332,27 @@ def _value(touch: Touch) -> Optional[Trace]:
     return Trace(note.frame, note.env, maker, [name])
 
 
-def _update(value: Trace, load: Op) -> str:
-    """How what is stored hangs on what is loaded: by which arithmetic, where that takes the loaded value itself."""
+def _update(value: Trace, load: Op, both: bool) -> str:
+    """How what is stored hangs on what is loaded: by which arithmetic, where that takes the loaded value itself, and
+    changes it. `both`: whether the two program instances update it, so that one of the updates is lost."""
+    update = kinds.LOST if both else kinds.UPDATE
     for step in value.steps:
         inputs = value.inputs(step)
         if step.op is not None and step.op.name.startswith("arith.") and len(inputs) > 1:
-            for each in inputs:
+            how = step.op.name[len("arith.") :].rstrip("fisu")
+            for each, others in zip(inputs, (inputs[1:], inputs[:1])):
                 while each.op is not load and len(value.inputs(each)) == 1:
                     [each] = value.inputs(each)
-                if each.op is load:
-                    return "%s by %s" % (kinds.UPDATE, step.op.name[len("arith.") :].rstrip("fisu"))
+                if each.op is load and not any(_is_neutral(how, value.below(other)) for other in others):
+                    return "%s by %s" % (update, how)
     return kinds.UPDATE
+
+
+def _is_neutral(how: str, leaves: Sequence[Step]) -> bool:
+    """Whether nothing changes by an operand that is made of these: `x + 0.0`, `x * 1.0`."""
+    found = [_WRITTEN.search(leaf.op.body) if leaf.op is not None else None for leaf in leaves]
+    neutral = {"add": 0.0, "sub": 0.0, "mul": 1.0, "div": 1.0}.get(how)
+    return bool(found) and all(match is not None and float(match[1]) == neutral for match in found)
 
 
 def _sentence(launch: LaunchedKernel, seen: Look, race: Race) -> str:

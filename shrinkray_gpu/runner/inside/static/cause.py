@@ -32,9 +32,9 @@ UNWRITTEN = "memory that nobody wrote"
 UNCLAIMED = "access wider than any claim allows"
 UNORDERED = "race"
 
-UPDATE = "update"
+UPDATE, LOST = "update", "lost update"
 """Of a race, `Cause.detail` begins so: the value that is stored hangs on the one that is loaded, as in `update by add`.
-"""
+The update is lost if both program instances make it, each on what was there before."""
 
 PROGRAM, RANGE, TRIP, LOADED, ARGUMENT, CONSTANT, GRID, COMPARISON, OTHER = (
     "program", "range", "trip", "loaded", "argument", "constant", "grid", "comparison", "other",
@@ -74,7 +74,7 @@ class Cause:
     """Of an assertion or a divisor: whether it goes wrong wherever it is asked."""
     detail: str
     """What tells two cases of a kind apart: of strides, which of the tensor's are passed, or that they count bytes; of
-    a race UPDATE."""
+    a race UPDATE or LOST; of a loop that leads beyond the tensor, whether only its last trip does."""
     place: str
     """`kernel.py:57:12` of the operation where it begins."""
     at: str
@@ -109,15 +109,16 @@ class Cause:
     """What is in the address though it is no index of the tensor's: a comparison, a number, a stride of another one."""
     beyond: Tuple[str, ...] = ()
     """Of a missing mask, and of one that lets it through: which sorts of indices leave their dimension of the tensor,
-    as in `inputs`, with the numbers that are added to them if it takes these; empty where nobody knows."""
+    as in `inputs`, with the numbers that are added to them if it takes these; empty where nobody knows. Only `trip` if
+    a loop leads there by itself."""
     unseen: Tuple[str, ...] = ()
     """Of a mask that lets it through: which sorts of indices are not in it, where another one of the same dimension is,
     as the `k` of `x + at + k` behind `at < n`."""
     guards: int = 0
     """How many branches lead to the access by a condition on something that its address is made of."""
     bounds: int = 0
-    """How many of the kernel's arguments its mask hangs on; of an assertion or a divisor, those that it hangs on, and
-    loaded values."""
+    """How many of the kernel's arguments its mask hangs on; with those that a loop ends at, if that leads beyond the
+    tensor by itself. Of an assertion or a divisor, those that it hangs on, and loaded values."""
     indices: Tuple[str, ...] = ()
     """Of a missing mask, and of one that lets it through: the numbers of program instances, lanes and trips in the
     address and in the mask, each by its axis, that of lanes counted from the right, and by the tensor's dimension that

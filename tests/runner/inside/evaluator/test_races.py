@@ -155,6 +155,12 @@ def nudged(x, y):
     tl.store(y, tl.program_id(0))
 
 
+@triton.jit
+def added(total, x, ONE: tl.constexpr, STEP: tl.constexpr):
+    step = tl.load(x + tl.program_id(0)) if STEP is None else STEP
+    tl.store(total, tl.load(total) + step, mask=tl.program_id(0) < (1 if ONE else 4))
+
+
 def tiles(x):
     return TensorDescriptor.from_tensor(x.view(16, 16), [4, 16])
 
@@ -207,6 +213,10 @@ LAUNCHES: dict[str, tuple[str, str]] = {
     "scattered": ("scattered[(2,)](torch.arange(16, device='cuda'), zeros())", ""),
     "scattered onto one": ("scattered[(2,)](torch.arange(16, device='cuda') % 12, zeros())", "store-store"),
     "scattered late": ("scattered[(3,)](torch.arange(24, device='cuda').clamp(max=15), zeros())", "store-store"),
+    "sum": ("added[(4,)](zeros(1), zeros(), False, None)", "load-store"),
+    "sum of ones": ("added[(4,)](zeros(1), zeros(), False, 1.0)", "load-store"),
+    "sum of one instance": ("added[(4,)](zeros(1), zeros(), True, None)", "load-store"),
+    "sum of nothing": ("added[(4,)](zeros(1), zeros(), False, 0.0)", "load-store"),
     "copies": ("copied[(4,)](zeros(256), 4)", ""),
     "moved": ("moved[(3,)](tiles(zeros(256)), zeros(256))", ""),
     "moved in place": ("(lambda t: moved[(3,)](tiles(t), t))(zeros(256))", "load-store"),
@@ -254,13 +264,19 @@ def test_both_accesses_both_instances_and_the_element_are_named(played: list[dic
 
 def test_a_lost_update_is_told_apart(played: list[dict[str, Any]]) -> None:
     update, *others = launch(played, "lost update")["causes"]
-    assert (update["breaks"], update["kind"], update["detail"]) == ("race", cause.UNORDERED, "update by add")
+    assert (update["breaks"], update["kind"], update["detail"]) == ("race", cause.UNORDERED, "lost update by add")
     assert [each["operation"] for each in others] == ["store-store"]
     assert cause.PROGRAM in update["inputs"] and not update["parameters"]  # what is counted hangs on the program
     neighbours = launch(played, "neighbours in place")["causes"][0]
     assert neighbours["detail"] == cause.UPDATE  # and nothing is added
     assert neighbours["parameters"] == ["x"] and cause.PROGRAM in neighbours["inputs"]
     assert cause.PROGRAM not in launch(played, "table in place")["causes"][0]["inputs"]
+
+
+def test_an_update_is_lost_only_where_two_make_it_and_it_changes_what_is_there(played: list[dict[str, Any]]) -> None:
+    details = [launch(played, name)["causes"][0]["detail"] for name in ALL if name.startswith("sum of ")][:3]
+    assert launch(played, "sum")["causes"][0]["detail"] == "lost update by add"
+    assert details == ["lost update by add", "update by add", "update"]
 
 
 def test_who_races_first_is_told(played: list[dict[str, Any]]) -> None:
