@@ -43,7 +43,7 @@ ON_CPU = "on_cpu"
 """The name of that in `CuOptions.skip`."""
 WITHOUT_DATA = tuple(each for each in CUDA_PASSES if each.name not in ("cuda_inputs", "cuda_sizes"))
 """Where only a GPU runs the kernels, nobody sees whether what these passes take away made the index that is wrong."""
-GUESSES = 60
+GUESSES = 20
 """Candidates that the CPU judges between two that the GPU is asked about."""
 SHORTEST = 20.0
 """Seconds that a try may take at least, beside ten times what the original took."""
