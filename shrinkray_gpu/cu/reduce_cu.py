@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from shrinkray_gpu.cells.ray_cluster import by_host, cluster_at
 from shrinkray_gpu.cu.cu_cells import ClusterTest, cluster_test
@@ -86,6 +86,11 @@ class CuResult:
         }
 
 
+class _FinalText(NamedTuple):
+    text: str
+    verdict: Verdict
+
+
 @dataclass
 class _BestFile:
     """`best.cu`: the smallest program that the test itself said yes to, whole at every moment."""
@@ -98,6 +103,20 @@ class _BestFile:
     def write(self, program: Program) -> None:
         self.last = program
         _write(self.path, self.head + text_of(program))
+
+    def narrow(self, trail: Sequence[Program]) -> None:
+        """Of steps that were only guessed, confirm as late a one as a bisection finds."""
+        left = [each for each in trail if self.last is None or each.size < self.last.size]
+        while left:
+            middle = len(left) // 2
+            left = left[middle + 1 :] if self.confirm(left[middle]).faults else left[:middle]
+
+    def final(self, program: Program) -> _FinalText:
+        """The program as it is written, laid out if it shows the fault like that."""
+        text = text_of(program)
+        laid_out = tidy(text).strip() + "\n"
+        verdict = self.test.verdict(laid_out)
+        return _FinalText(laid_out, verdict) if verdict.faults else _FinalText(text, self.test.verdict(text))
 
     def confirm(self, program: Program) -> Verdict:
         """The test's verdict of a program that was guessed to show the fault."""
@@ -139,12 +158,16 @@ def reduce_cu(
         folder.mkdir(exist_ok=True)
 
         best = _BestFile(folder / "best.cu", head, test)
+        trail: list[Program] = []
 
         def progress(event: ProgressEvent) -> None:
             if event.kind == "accepted":
                 if on_cpu is None:
                     best.write(event.program)
+                trail.append(event.program)
                 shown(event.program.size.tokens, event.tries)
+            elif event.kind == "rolled back":
+                trail.clear()
 
         with _journal(program, file, options, folder) as journal, _guessing(file, trial, fault, options, say) as on_cpu:
             quick = test if on_cpu is None else replace(test, trial=on_cpu)
@@ -169,13 +192,11 @@ def reduce_cu(
             )
         if isinstance(quick, ClusterTest):
             say(f"runs on the cluster: {by_host(quick.runs)}")
-        smallest = text_of(found.program)
-        laid_out = tidy(smallest).strip() + "\n"
-        sure = [text_of(each) for each in (best.last, found.checks.verified) if each is not None and on_cpu is not None]
-        for candidate in dict.fromkeys((laid_out, smallest, *sure)):
-            final = test.verdict(candidate)
-            if final.faults:
-                break
+        final = best.final(found.program)
+        if not final.verdict.faults and on_cpu is not None:
+            best.narrow(trail[:-1])
+            final = best.final(best.last or found.checks.verified or program)
+        candidate = final.text
         outcome = trial.build(candidate, fault.stage, test.seconds)
         return CuResult(
             head + candidate,
@@ -186,7 +207,7 @@ def reduce_cu(
             time.monotonic() - started,
             found.ended,
             outcome.said + (outcome.run.stdout + outcome.run.stderr if outcome.run else ""),
-            "" if final.faults else final.why,
+            "" if final.verdict.faults else final.verdict.why,
         )
 
 

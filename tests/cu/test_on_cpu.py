@@ -173,16 +173,20 @@ def test_a_guess_that_the_gpu_refutes_is_taken_back(
     monkeypatch.setattr(reduce_cu_module, "trial_of", lambda path, options: nullcontext((read_cu(path, None, 90), gpu)))
     kept = {"cuda_unread", "cuda_checks", "cuda_unreachable"}
     skip = frozenset(each.name for each in CUDA_PASSES) - kept
-    for left_out, tries in ((skip, 0), (skip | {"on_cpu"}, 1)):
+    sizes = set()
+    for left_out, tries, guesses in ((skip, 0, 20), (skip, 0, 10_000), (skip | {"on_cpu"}, 1, 20)):
+        monkeypatch.setattr(reduce_cu_module, "GUESSES", guesses)
         said: list[str] = []
         asked.clear()
         options = CuOptions(nvcc=Path(trial.nvcc), skip=left_out, restart=True, max_time=300.0)
         found = reduce_cu(source, options, tmp_path / "k.shrink", tmp_path / "out.cu", say=said.append)
         assert not found.refuted and "marker" in found.text and found.after[1] < found.before[1]
         assert "marker" in (tmp_path / "k.shrink" / "best.cu").read_text()
+        sizes.add(found.after)
         assert len(asked) >= found.tries * tries and any("the CPU sees the same" in line for line in said) != bool(
             tries
         )
+    assert len(sizes) == 1
 
 
 def test_launches_are_calls_and_shared_memory_has_an_address() -> None:
