@@ -34,7 +34,7 @@ from shrinkray_gpu.oracle.words import plain_pattern
 from shrinkray_gpu.runner import compiler
 
 _FIT = ("skip", "cwd", "nvcc", "keep", "resume", "ray", "accelerator")
-_UNFIT = (*(each for each in OF_PROGRAMS if each not in _FIT), "passes", "ptxas")
+_UNFIT = tuple(each for each in OF_PROGRAMS if each not in _FIT)
 
 
 def replay_case(file: Path, given: Mapping[str, Any]) -> int:
@@ -56,7 +56,8 @@ def replay_case(file: Path, given: Mapping[str, Any]) -> int:
 
 def asked(file: Path, args: Sequence[str], given: Mapping[str, Any], say: Say) -> CaseReduction:
     """The reduction that was asked for."""
-    refuse(_UNFIT, "programs in Python, IR and PTX", f"{file} is a CUDA program", given)
+    refuse(_UNFIT, "programs in Python", f"{file} is a CUDA program", given)
+    refuse(("passes", "ptxas"), "IR and PTX", f"{file} is a CUDA program", given)
     options = replace(
         _options(given["python"], file, given, say),
         flags=_flags(given["nvcc"]),
