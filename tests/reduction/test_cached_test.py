@@ -41,7 +41,7 @@ def begun(folder: Path, *, resume: bool, budget: int | None = None) -> tuple[Cac
 
     journal = Journal.open(folder, original=ORIGINAL, seed=0, width=1, settings={}, resume=resume)
     state = State(ORIGINAL, ORIGINAL, lambda event: None, budget=budget)
-    ending = Ending(lambda: False, None, lambda: 0.0)
+    ending = Ending(lambda: False, None, lambda: 0.0, lambda: None)
     checks: Any = NoChecks()
     none = lambda program, verdict: None  # noqa: E731
     return CachedTest(Interest(judge), state, journal, checks, ending, other_fault=none, flaky=True), asked
