@@ -258,7 +258,7 @@ def test_one_inside_a_call_keeps_the_whole_text() -> None:
 def test_the_same_program_and_stable(path: Path) -> None:
     once = layout(path.read_text())
     assert layout(once) == once
-    assert once != path.read_text()
+    assert (once != path.read_text()) == (path.stem != "cuda_file")  # which is one string
     assert [ast.dump(s) for s in ast.parse(once).body if isinstance(s, ast.FunctionDef)] == [
         ast.dump(s) for s in ast.parse(path.read_text()).body if isinstance(s, ast.FunctionDef)
     ]
