@@ -14,10 +14,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from shrinkray_gpu.attachment import highlighting
-from shrinkray_gpu.attachment.course import by_pass, size_plot
+from shrinkray_gpu.attachment.course import by_pass
 from shrinkray_gpu.attachment.dossier import Dossier
 from shrinkray_gpu.attachment.highlighting import HighlightedLine
 from shrinkray_gpu.attachment.issue import facts
+from shrinkray_gpu.attachment.size_plot import size_plot
 from shrinkray_gpu.attachment.source_lines import sass_lines, source_lines
 from shrinkray_gpu.evidence.scrubbing import Scrubber
 

@@ -7,7 +7,8 @@ from xml.etree import ElementTree
 import pytest
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from shrinkray_gpu.attachment.course import BOTTOM, LEFT, RIGHT, TOP, CoursePoint, size_plot
+from shrinkray_gpu.attachment.course import CoursePoint
+from shrinkray_gpu.attachment.size_plot import BOTTOM, LEFT, RIGHT, TOP, size_plot
 
 STEPS = (
     CoursePoint(1.5, 1, 80, "statements"),

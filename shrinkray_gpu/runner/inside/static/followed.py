@@ -1,14 +1,12 @@
-"""The static rules that following a launch's IR decides.
+"""The static rules that following a launch's IR decides: `static:bounds`, `static:assert` and `static:div0`.
 
-What the evaluator proves is inside breaks no rule; what it cannot follow is unknown. Of `static:alignment`,
-`static:uninitialised` and `static:race` nobody knows what a device would see first where something else is wrong in the
-launch.
+What the evaluator proves is inside breaks no rule; what it cannot follow is unknown.
 """
 
 from __future__ import annotations
 
-from .cause import ALIGNMENT, ASSERT, BOUNDS, DIVISION, RACE, UNINITIALISED
-from .rule import LaunchFacts, Rule, RuleFinding, finding_of, if_sound
+from .cause import ASSERT, BOUNDS, DIVISION
+from .rule import LaunchFacts, Rule, RuleFinding
 
 
 def followed(name: str, code: int, words: str, *, holds: str, wanted: str, sure: bool) -> Rule:
@@ -45,41 +43,5 @@ DIVISION_RULE = followed(
     "an integer is divided by 0",
     holds="by Triton's IR an integer is divided by 0; a device goes on with any value",
     wanted="no divisor may be 0",
-    sure=False,
-)
-ALIGNMENT_RULE = Rule(
-    name=ALIGNMENT,
-    code=716,  # CUDA_ERROR_MISALIGNED_ADDRESS
-    words="misaligned address",
-    holds="an access to global memory begins where no instruction of its width may, and the host waits",
-    wanted="an address must be a multiple of the bytes that one instruction takes",
-    examine=lambda launch: if_sound(finding_of(launch.alignment()), launch),
-    asked=True,
-    cuda=True,
-)
-"""Does an access to global memory begin where none of its width may? The width is that of the instruction, which only
-machine code tells: an untrue `tl.multiple_of` does no harm where nothing became wider for it."""
-UNINITIALISED_RULE = Rule(
-    name=UNINITIALISED,
-    code=0,
-    words="uninitialised memory is loaded",
-    holds="a kernel loads from a tensor of torch.empty that nothing wrote to before; a device goes on with any value",
-    wanted="each element that is loaded must be written before",
-    examine=lambda launch: if_sound(finding_of(launch.unwritten()), launch),
-    asked=True,
-    named=True,
-    sure=False,
-)
-"""What an earlier kernel wrote of a tensor is not known, so of its elements nothing is said."""
-RACE_RULE = Rule(
-    name=RACE,
-    code=0,
-    words="two program instances race",
-    holds="two program instances of a launch touch one element, one by a plain store, in no order; two stores of the "
-    "same do no harm",
-    wanted="an element that a program instance stores to must be its own, or be touched by atomic operations alone",
-    examine=lambda launch: if_sound(finding_of(launch.races()), launch),
-    asked=True,
-    named=True,
     sure=False,
 )

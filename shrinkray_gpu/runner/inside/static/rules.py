@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Iterable, List, Optional, Tuple
 
-from . import followed, tma
+from . import alignment, followed, race, tma, uninitialised
 from .rule import Rule
 
 RULES: Tuple[Rule, ...] = (
@@ -17,9 +17,9 @@ RULES: Tuple[Rule, ...] = (
     followed.BOUNDS_RULE,
     followed.ASSERT_RULE,
     followed.DIVISION_RULE,
-    followed.ALIGNMENT_RULE,
-    followed.UNINITIALISED_RULE,
-    followed.RACE_RULE,
+    alignment.RULE,
+    uninitialised.RULE,
+    race.RULE,
 )
 
 _BY_NAME = {rule.name: rule for rule in RULES}
