@@ -10,8 +10,9 @@ from collections.abc import Collection, Iterable, Iterator
 
 from shrinkray_gpu.reduction.keep import SEPARATOR
 from shrinkray_gpu.runner.inside.knobs.knobs import OPTIONS
-from shrinkray_gpu.start.host_code import HostCode, by_name, is_kernel, names, parameters
+from shrinkray_gpu.start.host_code import HostCode
 from shrinkray_gpu.start.slicing import HEADS, Slice, Slicer, everything
+from shrinkray_gpu.start.statements import by_name, is_kernel, names, parameters
 
 MARK, HEAD, PARTS = "  # shrink: keep", "  # shrink: keep-head", "  # shrink: keep-parts "
 _MARKS = re.compile(rf"{MARK}(?:-head|-parts .*)?$", re.MULTILINE)

@@ -11,8 +11,9 @@ import ast
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from shrinkray_gpu.start.host_code import HostCode, is_kernel, names, parameters
+from shrinkray_gpu.start.host_code import HostCode
 from shrinkray_gpu.start.slicing import Slice, Slicer
+from shrinkray_gpu.start.statements import is_kernel, names, parameters
 
 
 class ConstantBranch(NamedTuple):

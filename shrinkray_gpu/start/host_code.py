@@ -9,13 +9,22 @@ from __future__ import annotations
 import ast
 import collections
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Sequence
-from typing import TypeGuard, TypeVar
+from collections.abc import Collection, Iterable, Iterator
 
 from shrinkray_gpu.start.held_functions import ATTRIBUTE, HeldFunctions, Key, Scope
+from shrinkray_gpu.start.kernel_writes import written
 from shrinkray_gpu.start.never_called import never_called
+from shrinkray_gpu.start.statements import (
+    assigned,
+    by_name,
+    is_kernel,
+    names,
+    parameters,
+    targets,
+    with_default,
+    within,
+)
 
-_Node = TypeVar("_Node", bound=ast.AST)
 CALLED = ("__call__", "forward")
 """What runs where an object is called."""
 _BY_NAME = frozenset({*CALLED, "__init__", "__new__", "__post_init__", "__repr__", "__str__", "__format__", "__del__"})
@@ -26,27 +35,12 @@ _ANYONES = frozenset(
     | {"stride", "item", "tolist", "sum", "max", "min", "mean", "copy_", "fill_", "gather", "scatter_", "float", "half"}
 )
 """Methods of containers and tensors that a class of the program may have, too."""
-_NUMBERS = frozenset({"load", "arange", "program_id", "num_programs", "cdiv", "zeros"})
-"""Functions of Triton's language whose results are no pointers."""
-_OWN = frozenset({"range", "min", "max", "abs", "float", "int"})
-"""Functions of Python that kernels call, and that write nothing."""
 _PLACES = (ast.Attribute, ast.Tuple)
 _HARMLESS = frozenset(
     {"print", "synchronize", "manual_seed", "backward", "assert_close", "assert_allclose", "assert_equal"}
     | {"debug", "info", "warning", "error", "exception", "critical", "log"}
 )
 """Calls that change nothing that is passed to them."""
-
-
-def names(node: ast.AST) -> Iterator[str]:
-    """Names and attributes in an expression, that of the whole first."""
-    for each in ast.walk(node):
-        if isinstance(each, (ast.Name, ast.Attribute)):
-            yield each.id if isinstance(each, ast.Name) else each.attr
-
-
-def is_kernel(node: ast.AST) -> TypeGuard[ast.FunctionDef]:
-    return isinstance(node, ast.FunctionDef) and any("jit" in ast.unparse(each) for each in node.decorator_list)
 
 
 class HostCode:
@@ -102,13 +96,13 @@ class HostCode:
                 self.scope[node], self.above[node] = scope, above
                 self.statements[scope].append(node)
                 inner_owner, inner_above = owner, (*above, node)
-                self.locals[scope].update(name for target in targets(node) for name in _assigned(target))
+                self.locals[scope].update(name for target in targets(node) for name in assigned(target))
                 self.calls += [(node, call) for call in within(node, ast.Call)]
                 if isinstance(node, ast.AnnAssign) and owner is not None and scope is None:
                     self._siblings[node] = [each for each in owner.body if isinstance(each, ast.AnnAssign)]
                 if owner is not None:
                     for target in targets(node):
-                        for name in _assigned(target):
+                        for name in assigned(target):
                             self.definitions[ATTRIBUTE, name].append(node)
             if isinstance(node, ast.FunctionDef):
                 self.functions[node.name].append(node)
@@ -138,7 +132,7 @@ class HostCode:
         """What a call may give another content: of a function of the program, what that changes of its arguments."""
         launched = next((self.kernels[each] for each in names(call.func) if each in self.kernels), None)
         if launched is not None:
-            changed = _written(launched) if self._launched else ()
+            changed = written(launched) if self._launched else ()
             for name, value in by_name(call, parameters(launched)):
                 if name in changed:
                     yield value
@@ -180,8 +174,10 @@ class HostCode:
     def given(self, call: ast.Call, function: ast.FunctionDef) -> Iterator[tuple[str, ast.expr]]:
         """The parameters of a function that a call fills; all, where something is unpacked."""
         taken = self.taken(function)
-        unpacked = self.is_indirect(call) or any(isinstance(each, ast.Starred) for each in call.args) or any(
-            not each.arg for each in call.keywords
+        unpacked = (
+            self.is_indirect(call)
+            or any(isinstance(each, ast.Starred) for each in call.args)
+            or any(not each.arg for each in call.keywords)
         )
         yield from ((name, call) for name in parameters(function)) if unpacked else by_name(call, taken)
         if function.args.vararg and len(call.args) > len(taken):
@@ -275,7 +271,7 @@ class HostCode:
         """Those of the data classes and named tuples of which the call may make one, in order."""
         bodies = [self._classes[name].body for name in self._made(call)]
         typed = [[each.target for each in body if isinstance(each, ast.AnnAssign)] for body in bodies]
-        return [[name for target in its for name in _assigned(target)] for its in typed if its]
+        return [[name for target in its for name in assigned(target)] for its in typed if its]
 
 
 def is_anyones(call: ast.Call) -> bool:
@@ -283,107 +279,6 @@ def is_anyones(call: ast.Call) -> bool:
     method = call.func if isinstance(call.func, ast.Attribute) else None
     own = method is not None and isinstance(method.value, ast.Name) and method.value.id in ("self", "cls")
     return method is not None and method.attr in _ANYONES and not own
-
-
-def parameters(function: ast.FunctionDef) -> list[str]:
-    """By position, then the others."""
-    given = function.args
-    every = (*given.posonlyargs, *given.args, *given.kwonlyargs, given.vararg, given.kwarg)
-    return [each.arg for each in every if each]
-
-
-def with_default(function: ast.FunctionDef) -> list[str]:
-    given = function.args
-    places = (*given.posonlyargs, *given.args)
-    named = [each.arg for each, value in zip(given.kwonlyargs, given.kw_defaults) if value is not None]
-    return [*(each.arg for each in places[len(places) - len(given.defaults) :]), *named]
-
-
-def by_name(call: ast.Call, parameters: Sequence[str]) -> Iterator[tuple[str, ast.expr]]:
-    """A call's arguments, each with the parameter that it fills, as far as that is plain."""
-    for name, value in zip(parameters, call.args):
-        if isinstance(value, ast.Starred):
-            break
-        yield name, value
-    for each in call.keywords:
-        if each.arg is not None and each.arg in parameters:
-            yield each.arg, each.value
-
-
-def targets(statement: ast.stmt) -> list[ast.expr]:
-    if isinstance(statement, (ast.Assign, ast.Delete)):
-        return list(statement.targets)
-    if isinstance(statement, (ast.AugAssign, ast.AnnAssign, ast.For)):
-        return [statement.target]
-    if isinstance(statement, ast.With):
-        return [each.optional_vars for each in statement.items if each.optional_vars]
-    return [each.target for each in within(statement, ast.NamedExpr)]
-
-
-def _assigned(target: ast.expr) -> Iterator[str]:
-    """The variables among what an assignment gives a value to."""
-    if isinstance(target, (ast.Tuple, ast.List)):
-        for each in target.elts:
-            yield from _assigned(each)
-    elif isinstance(target, ast.Starred):
-        yield from _assigned(target.value)
-    elif isinstance(target, ast.Name):
-        yield target.id
-
-
-def within(statement: ast.stmt, kind: type[_Node] | tuple[type[_Node], ...]) -> Iterator[_Node]:
-    """What a statement's own expressions hold of a kind."""
-    return (each for part in own_parts(statement) for each in ast.walk(part) if isinstance(each, kind))
-
-
-def own_parts(statement: ast.stmt) -> Iterator[ast.expr]:
-    """A statement's expressions, without those of the statements in it."""
-    if isinstance(statement, (ast.FunctionDef, ast.ClassDef)):
-        return
-    for each in ast.iter_child_nodes(statement):
-        if isinstance(each, ast.withitem):
-            yield each.context_expr
-        elif isinstance(each, ast.expr) and not (isinstance(statement, ast.AnnAssign) and each is statement.annotation):
-            yield each
-
-
-def _written(kernel: ast.FunctionDef) -> set[str]:
-    """The parameters through which a kernel may write: those that an address comes from, or that a call gets."""
-    found: set[str] = set()
-    calls = [each for each in ast.walk(kernel) if isinstance(each, ast.Call)]
-    for call in calls:
-        name = next(names(call.func), "")
-        if "store" in name or "atomic" in name:
-            found.update(_outside_loads(call if isinstance(call.func, ast.Name) or not call.args else call.args[0]))
-            found.update(names(call.func))
-        elif isinstance(call.func, ast.Name) and name not in _OWN:
-            found.update(name for each in call.args for name in names(each))
-    for _ in range(len(kernel.body)):
-        more = {
-            name
-            for each in ast.walk(kernel)
-            if isinstance(each, (ast.Assign, ast.AugAssign))
-            and any(not found.isdisjoint(_assigned(target)) for target in targets(each))
-            for name in _outside_loads(each.value)
-        }
-        if more <= found:
-            break
-        found |= more
-    return found & set(parameters(kernel))
-
-
-def _outside_loads(node: ast.AST) -> Iterator[str]:
-    """Names in an expression of a kernel that may be pointers: not what `tl.load` reads, a factor, or an index."""
-    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _NUMBERS:
-        return
-    if isinstance(node, ast.BinOp) and not isinstance(node.op, (ast.Add, ast.Sub)):
-        return
-    if isinstance(node, ast.Subscript):
-        node = node.value
-    if isinstance(node, (ast.Name, ast.Attribute)):
-        yield node.id if isinstance(node, ast.Name) else node.attr
-    for each in ast.iter_child_nodes(node):
-        yield from _outside_loads(each)
 
 
 def _takes_over(statement: ast.stmt) -> bool:

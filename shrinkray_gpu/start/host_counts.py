@@ -12,9 +12,10 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 from shrinkray_gpu.start.argument_slice import SIMPLE, launches_of, marked, slice_of
-from shrinkray_gpu.start.host_code import HostCode, names
+from shrinkray_gpu.start.host_code import HostCode
 from shrinkray_gpu.start.refused_slice import is_computed
 from shrinkray_gpu.start.slicing import Slice, Slicer
+from shrinkray_gpu.start.statements import names
 
 MOST = 12
 """Loops that are asked about, each by two runs of the program; any more stay as they are, since nobody knows."""

@@ -27,8 +27,8 @@ from shrinkray_gpu.start.argument_slice import (
 )  # fmt: skip
 from shrinkray_gpu.start.behind_fault import behind_fault
 from shrinkray_gpu.start.constant_branch import ConstantBranch, behind_access, constant_branch
-from shrinkray_gpu.start.host_code import parameters
 from shrinkray_gpu.start.refused_slice import is_computed
+from shrinkray_gpu.start.statements import parameters
 
 _INTEGERS = re.compile(r"u?i(?:8|16|32|64)\[")
 _PLACE = re.compile(r" (?:\(\S+:\d+:\d+\)|at \S+:\d+:\d+)")

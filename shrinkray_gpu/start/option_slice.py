@@ -13,8 +13,8 @@ from shrinkray_gpu.runner.inside.knobs.knobs import OPTIONS
 from shrinkray_gpu.runner.run import Run
 from shrinkray_gpu.start.argument_slice import function, marked, slice_of
 from shrinkray_gpu.start.behind_fault import behind_fault
-from shrinkray_gpu.start.host_code import names
 from shrinkray_gpu.start.refused_slice import computed, constants, is_computed
+from shrinkray_gpu.start.statements import names
 
 _CHOOSING = ("autotune", "heuristics")
 

@@ -25,9 +25,10 @@ from shrinkray_gpu.start.argument_slice import (
     slice_of,
 )
 from shrinkray_gpu.start.behind_fault import behind_fault
-from shrinkray_gpu.start.host_code import HostCode, is_kernel, names
+from shrinkray_gpu.start.host_code import HostCode
 from shrinkray_gpu.start.slicing import Slice, Slicer
 from shrinkray_gpu.start.stated_types import StatedTypes
+from shrinkray_gpu.start.statements import is_kernel, names
 
 _PLACE = re.compile(r"\bat (\d+):(\d+):[ \t]*\n(?:def (\w+))?")
 """In the kernel, though the front end may be in a helper by then; of a long one the first lines are not quoted."""

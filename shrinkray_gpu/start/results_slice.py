@@ -11,8 +11,9 @@ import ast
 from shrinkray_gpu.runner.run import Run
 from shrinkray_gpu.start.argument_slice import function, marked, slice_of, with_kernels
 from shrinkray_gpu.start.behind_fault import behind_fault, own_lines, way_to
-from shrinkray_gpu.start.host_code import HostCode, is_kernel, names, parameters
+from shrinkray_gpu.start.host_code import HostCode
 from shrinkray_gpu.start.slicing import HEADS, MAY_RUN, Slice, Slicer, everything
+from shrinkray_gpu.start.statements import is_kernel, names, parameters
 
 
 def with_results_kept(text: str, run: Run, *, whole: bool = False) -> str:

@@ -12,18 +12,8 @@ from types import MappingProxyType
 from typing import NamedTuple, TypeAlias
 
 from shrinkray_gpu.start.held_functions import ATTRIBUTE, Key, Scope
-from shrinkray_gpu.start.host_code import (
-    CALLED,
-    HostCode,
-    by_name,
-    is_anyones,
-    names,
-    own_parts,
-    parameters,
-    targets,
-    with_default,
-    within,
-)
+from shrinkray_gpu.start.host_code import CALLED, HostCode, is_anyones
+from shrinkray_gpu.start.statements import by_name, names, own_parts, parameters, targets, with_default, within
 
 _Head: TypeAlias = ast.If | ast.For | ast.While
 _SIMPLE = (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Expr, ast.Return, ast.Delete)

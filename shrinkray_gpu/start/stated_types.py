@@ -12,7 +12,8 @@ import re
 from collections.abc import Iterator
 
 from shrinkray_gpu.start.held_functions import Scope
-from shrinkray_gpu.start.host_code import HostCode, by_name, names, parameters, with_default
+from shrinkray_gpu.start.host_code import HostCode
+from shrinkray_gpu.start.statements import by_name, names, parameters, with_default
 
 _TYPE = re.compile(r"(?:bfloat|float|int|uint|complex)\d+\w*|bool|half|double|float|int|long|short")
 _MADE = frozenset({"zeros", "ones", "empty", "full", "rand", "randn", "arange", "linspace", "logspace", "eye"})

@@ -12,8 +12,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TypeAlias
 
 from shrinkray_gpu.start.argument_slice import MARK, marked
-from shrinkray_gpu.start.host_code import is_kernel
 from shrinkray_gpu.start.slicing import Slice
+from shrinkray_gpu.start.statements import is_kernel
 
 UNREAD = f"{MARK} (unread)"
 _Held: TypeAlias = Mapping[str, frozenset[ast.stmt]]
