@@ -6,13 +6,15 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 
 from shrinkray_gpu.reduction.keep import SEPARATOR
 from shrinkray_gpu.runner.inside.knobs.knobs import OPTIONS
+from shrinkray_gpu.start.held_functions import ATTRIBUTE, Scope
 from shrinkray_gpu.start.host_code import HostCode
-from shrinkray_gpu.start.slicing import HEADS, Slice, Slicer, everything
-from shrinkray_gpu.start.statements import by_name, is_kernel, names, parameters
+from shrinkray_gpu.start.slicing import Slice, Slicer, everything
+from shrinkray_gpu.start.statements import by_name, is_kernel, names, parameters, within
+from shrinkray_gpu.start.writing_part import writing_part
 
 MARK, HEAD, PARTS = "  # shrink: keep", "  # shrink: keep-head", "  # shrink: keep-parts "
 _MARKS = re.compile(rf"{MARK}(?:-head|-parts .*)?$", re.MULTILINE)
@@ -30,19 +32,24 @@ def slice_of(
     kernel: str,
     wanted: Collection[str],
     *,
+    shaped: Collection[str] = (),
     grid: bool = False,
     launched: bool = True,
     first: bool = False,
     chosen: Collection[ast.expr] = (),
 ) -> Slice:
     """What these arguments of a kernel hang on in all its launches, and what the grid does if asked; everything where
-    no launch is seen, or not what it hangs on. `launched`: see HostCode. `first`, `chosen`: see Slicer.behind."""
+    no launch is seen, or not what it hangs on. `shaped`: the tensors among them whose content does not matter.
+    `launched`: see HostCode. `first`, `chosen`: see Slicer.behind."""
     statements = (node for node in ast.walk(tree) if isinstance(node, SIMPLE))
     code = HostCode(tree, launched=launched)
     launches = {statement: call for statement in statements for call in launches_of(statement, kernel, code)}
     values = [value for call in launches.values() for value in passed(tree, call, kernel, wanted)]
     values += [call.func for call in launches.values() if grid or kernel not in names(call.func)]
-    found = Slicer(code).behind(list(launches), values, first=first, chosen=chosen)
+    told = {value for call in launches.values() for value in passed(tree, call, kernel, set(wanted) - set(shaped))}
+    of_shape = [value for call in launches.values() for value in passed(tree, call, kernel, shaped)]
+    of_shape = [value for value in of_shape if value not in told]
+    found = Slicer(code).behind(list(launches), values, shaped=of_shape, first=first, chosen=chosen)
     found = found if launches and not found.is_open else everything(code)
     return found._replace(parts=dict(_parts(tree, launches, kernel, wanted, code, grid=grid)))
 
@@ -76,21 +83,55 @@ def with_kernels(tree: ast.Module, found: Slice, kernel: str, *, every: bool = F
     launched = kernels if found.is_open else [kernel] if found.feeds_itself else []
     launches = {each: None for name in launched for each in _launching(tree, name)}
     found = found._replace(statements=[*found.statements, *launches])
-    reached: dict[str, ast.FunctionDef] = {}
-    todo = [*kernels] if every else [name for each in found.statements for name in names(each) if name in kernels]
-    while todo:
-        name = todo.pop()
-        if name not in reached:
-            reached[name] = kernels[name]
-            todo += [each for each in names(kernels[name]) if each in kernels]
-    inside = [each for kernel in reached.values() for part in kernel.body for each in ast.walk(part)]
-    heads = [each for each in inside if isinstance(each, HEADS)]
-    statements = [each for each in inside if isinstance(each, ast.stmt) and not isinstance(each, HEADS)]
-    return found._replace(
-        statements=[*found.statements, *statements],
-        heads=[*found.heads, *heads],
-        functions=[*found.functions, *reached.values()],
-    )
+    whole = every or found.is_open
+    wanted = dict.fromkeys(_named(found, kernels, every=every)) if whole else _wanted_of(tree, found, kernels)
+    for part in [writing_part(tree, kernels[name], read) for name, read in wanted.items()]:
+        found = found._replace(
+            statements=list(dict.fromkeys([*found.statements, *part.statements])),
+            heads=list(dict.fromkeys([*found.heads, *part.heads])),
+            functions=list(dict.fromkeys([*found.functions, *part.functions])),
+        )
+    return found
+
+
+def _named(found: Slice, kernels: Collection[str], *, every: bool) -> list[str]:
+    return [*kernels] if every else [name for each in found.statements for name in names(each) if name in kernels]
+
+
+def _wanted_of(
+    tree: ast.Module, found: Slice, kernels: Mapping[str, ast.FunctionDef]
+) -> dict[str, frozenset[str] | None]:
+    """Of each kernel that a slice launches, the parameters through which it writes what the slice hangs on; None where
+    nobody sees through which."""
+    code = HostCode(tree)
+    wanted: dict[str, frozenset[str] | None] = {}
+    for statement in found.statements:
+        calls = list(within(statement, ast.Call))
+        for name in dict.fromkeys(each for each in names(statement) if each in kernels):
+            launches = [each for each in calls if isinstance(each.func, ast.Subscript) and _is(each.func.value, name)]
+            read: frozenset[str] | None = None
+            if len(launches) == 1 and [*names(statement)].count(name) == 1 and not _unpacks(launches[0]):
+                passed = by_name(launches[0], parameters(kernels[name]))
+                scope = code.scope[statement]
+                read = frozenset(own for own, value in passed if _reads(found, code, value, scope))
+            before = wanted.get(name, frozenset())
+            wanted[name] = None if read is None or before is None else before | read
+    return wanted
+
+
+def _is(node: ast.expr, name: str) -> bool:
+    return isinstance(node, ast.Name) and node.id == name
+
+
+def _unpacks(call: ast.Call) -> bool:
+    return any(isinstance(each, ast.Starred) for each in call.args) or not all(each.arg for each in call.keywords)
+
+
+def _reads(found: Slice, code: HostCode, value: ast.expr, scope: Scope) -> bool:
+    """Whether a slice hangs on the content of anything in an expression."""
+    named = [code.resolved(each.id, scope) for each in ast.walk(value) if isinstance(each, ast.Name)]
+    fields = [(ATTRIBUTE, each.attr) for each in ast.walk(value) if isinstance(each, ast.Attribute)]
+    return not found.contents.isdisjoint([*named, *fields])
 
 
 def _launching(tree: ast.Module, kernel: str) -> Iterator[ast.Expr]:

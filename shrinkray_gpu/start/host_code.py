@@ -36,6 +36,11 @@ _ANYONES = frozenset(
 )
 """Methods of containers and tensors that a class of the program may have, too."""
 _PLACES = (ast.Attribute, ast.Tuple)
+_FILLING = frozenset(
+    {"copy_", "fill_", "zero_", "normal_", "uniform_", "random_", "add_", "sub_", "mul_", "div_", "clamp_"}
+    | {"scatter_", "index_fill_", "index_copy_", "masked_fill_"}
+)
+"""Methods that give a tensor another content, and leave its shape."""
 _HARMLESS = frozenset(
     {"print", "synchronize", "manual_seed", "backward", "assert_close", "assert_allclose", "assert_equal"}
     | {"debug", "info", "warning", "error", "exception", "critical", "log"}
@@ -56,6 +61,8 @@ class HostCode:
         self.functions: dict[str, list[ast.FunctionDef]] = defaultdict(list)
         self.definitions: dict[Key, list[ast.stmt]] = defaultdict(list)
         """What gives a value to each name, or may change it: by a call that nobody takes the value of."""
+        self.fills: set[tuple[Key, ast.stmt]] = set()
+        """Of these definitions, what only writes into a tensor: its shape stays as it was."""
         self.calls: list[tuple[ast.stmt, ast.Call]] = []
         self.statements: dict[Scope, list[ast.stmt]] = defaultdict(list)
         """Of each function its own, in order."""
@@ -79,6 +86,8 @@ class HostCode:
         for statement, scope in self.scope.items() if not device else ():
             if isinstance(statement, ast.Expr) and isinstance(call := statement.value, ast.Call):
                 self._define(statement, list(self._changed(call, scope)), scope)
+                for filled in list(self._filled_by(call)):
+                    self.fills.update((key, statement) for key in self.bound(filled, scope))
                 for bound, there in list(self._bound_before(call, scope)):
                     self._define(statement, bound, there)
 
@@ -148,6 +157,21 @@ class HostCode:
             yield from (*call.args, *(each.value for each in call.keywords))
             if isinstance(call.func, ast.Attribute):
                 yield call.func.value
+
+    def _filled_by(self, call: ast.Call) -> Iterator[ast.expr]:
+        """Of what a call changes, the tensors that get another content and no other shape: by this launch, or in the
+        function that it calls."""
+        if isinstance(call.func, ast.Attribute) and call.func.attr in _FILLING:
+            yield call.func.value
+        launched = next((self.kernels[each] for each in names(call.func) if each in self.kernels), None)
+        if launched is not None:
+            yield from (value for _, value in by_name(call, parameters(launched)))
+        callees = () if launched is not None or is_anyones(call) or self.is_indirect(call) else self.callees(call)
+        for function in callees if len(callees) == 1 else ():
+            for name, value in by_name(call, self.taken(function)):
+                changes = self.definitions.get((function, name), ())
+                if changes and all(((function, name), each) in self.fills for each in changes):
+                    yield value
 
     def _bound_before(self, call: ast.Call, scope: Scope) -> Iterator[tuple[list[ast.expr], Scope]]:
         """What the function that a variable holds was given before: by `partial`, or as a lambda knows it."""

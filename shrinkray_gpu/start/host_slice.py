@@ -93,7 +93,9 @@ def with_slice_kept(text: str, run: Run) -> str:
     interpreted = kernels_ran(run)
     first = next(each for each in run.launches if each.kernel == launch.kernel) is launch
     launched = interpreted or not run.virtual or cause.kind == kinds.UNWRITTEN
-    found = slice_of(tree, kernel.name, wanted, grid=grid, launched=launched, first=first)
+    # Of a tensor that is left, only the size matters.
+    shaped = {cause.tensor, *alike}.difference(cause.parameters) if cause.breaks == kinds.BOUNDS else ()
+    found = slice_of(tree, kernel.name, wanted, shaped=shaped, grid=grid, launched=launched, first=first)
     if branch is not None:
         within, _ = branch.behind(tree, kernel)
         found = found._replace(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from shrinkray_gpu.start.statements import assigned, names, parameters, targets
 
@@ -13,11 +13,12 @@ _OWN = frozenset({"range", "min", "max", "abs", "float", "int"})
 """Functions of Python that kernels call, and that write nothing."""
 
 
-def written(kernel: ast.FunctionDef) -> set[str]:
-    """The parameters through which a kernel may write: those that an address comes from, or that a call gets."""
+def written(kernel: ast.FunctionDef, calls: Iterable[ast.Call] | None = None) -> set[str]:
+    """The parameters through which a kernel may write: those that an address comes from, or that a call gets. `calls`:
+    by these of its calls."""
     found: set[str] = set()
-    calls = [each for each in ast.walk(kernel) if isinstance(each, ast.Call)]
-    for call in calls:
+    every = (each for each in ast.walk(kernel) if isinstance(each, ast.Call))
+    for call in every if calls is None else calls:
         name = next(names(call.func), "")
         if "store" in name or "atomic" in name:
             found.update(_outside_loads(call if isinstance(call.func, ast.Name) or not call.args else call.args[0]))

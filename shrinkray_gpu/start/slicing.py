@@ -20,6 +20,13 @@ _SIMPLE = (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Expr, ast.Return, ast.D
 _LISTS = (ast.Tuple, ast.List)
 MAY_RUN = (ast.Call, ast.Subscript, ast.BinOp, ast.UnaryOp, ast.BoolOp, ast.Compare, ast.IfExp, ast.comprehension)
 """Expressions that may run a method of the program's without its name."""
+_OF_SHAPE = frozenset(
+    {"shape", "device", "dtype", "ndim", "layout", "stride", "size", "numel", "dim", "element_size", "itemsize"}
+    | {"new_empty", "new_zeros", "new_ones", "new_full", "empty_like", "zeros_like", "ones_like", "full_like"}
+    | {"rand_like", "randn_like", "is_contiguous", "storage_offset", "nbytes"}
+)
+"""What says of a tensor how it lies in memory, whatever is in it, or makes another that lies so."""
+_VIEWS = frozenset({"view", "reshape", "t", "transpose", "permute", "contiguous", "detach", "clone", "to", "flatten"})
 _LEAVES = (ast.Return, ast.Break, ast.Continue)
 HEADS = (ast.If, ast.For, ast.While)
 
@@ -40,6 +47,8 @@ class Slice(NamedTuple):
     """Whether something is called, or passed, by a way that nobody sees: out of a table, by a decorator."""
     parts: Mapping[ast.stmt, Sequence[ast.expr]] = MappingProxyType({})
     """Of statements that need not stay as they are, expressions that must."""
+    contents: frozenset[Key] = frozenset()
+    """The names whose values it hangs on, and not only on their shapes."""
 
     def without(self, parts: Collection[ast.AST]) -> Slice:
         """What of it is none of these."""
@@ -61,7 +70,11 @@ class Slicer:
         self._called: dict[ast.stmt, ast.Call] = {}
         self._whole: set[ast.stmt] = set()
         """Of those kept, whose every expression is needed: of others, one call is."""
+        self._for_shape: set[ast.stmt] = set()
+        """Of those kept, which assign a tensor whose shape is needed."""
         self._needed: set[Key] = set()
+        self._shaped: set[Key] = set()
+        """Tensors of which the shape is needed, and what a kernel writes into them is not."""
         self._results: set[str] = set()
         self._todo: list[Key | str] = []
         """What is needed and was not looked for yet: names, and functions of whose results one is."""
@@ -78,19 +91,23 @@ class Slicer:
         launches: Sequence[ast.stmt],
         values: Collection[ast.expr],
         *,
+        shaped: Collection[ast.expr] = (),
         first: bool = False,
         chosen: Collection[ast.expr] = (),
     ) -> Slice:
-        """What the values hang on that these statements pass; the statements themselves are left out. `first`: when a
-        launch is first reached. Then the loop next around it has not gone round, whatever it runs over. One around
-        that may have, if this one had nothing to run over. `chosen`: values of the module beside these, as the
-        decorators of a kernel have them; what calls the functions among them passes what it likes."""
+        """What the values hang on that these statements pass; the statements themselves are left out. `shaped`: those
+        of them that are tensors whose content does not matter. `first`: when a launch is first reached. Then the loop
+        next around it has not gone round, whatever it runs over. One around that may have, if this one had nothing to
+        run over. `chosen`: values of the module beside these, as the decorators of a kernel have them; what calls the
+        functions among them passes what it likes."""
         self._launches = frozenset(launches)
         self._whole.update(launches)  # what else they pass may change
         for statement in launches:
             self._reach(statement, loops=not (first and len(launches) == 1))
             for node in ast.walk(statement):
-                if node in values:
+                if node in shaped:
+                    self._use_shape(node, self._code.scope[statement])
+                elif node in values:
                     self._use(node, self._code.scope[statement])
         for value in chosen:
             self._use(value, None)
@@ -104,11 +121,14 @@ class Slicer:
         # A fix may take any field of an object that has to do with it.
         for each in [*self._kept]:
             self._kept.update(dict.fromkeys(self._code.fields_beside(each)))
-        calls = {each: call for each, call in self._called.items() if each not in self._whole}
+        whole = self._whole | self._for_shape
+        calls = {each: call for each, call in self._called.items() if each not in whole}
         kept = [each for each in self._kept if each not in launches]
-        functions = [key[0] for key in self._needed if isinstance(key[0], ast.FunctionDef) and is_told(key[0], key[1])]
+        needed = self._needed | self._shaped
+        functions = [key[0] for key in needed if isinstance(key[0], ast.FunctionDef) and is_told(key[0], key[1])]
         called = list(dict.fromkeys(functions))
-        return Slice(kept, list(self._heads), calls, called, self._feeds_itself, self._is_open())
+        found = Slice(kept, list(self._heads), calls, called, self._feeds_itself, self._is_open())
+        return found._replace(contents=frozenset(self._needed))
 
     def _is_open(self) -> bool:
         callees = [(function, call) for _, call in self._code.calls for function in self._code.callees(call)]
@@ -117,7 +137,11 @@ class Slicer:
             return True
         given = {(function, name) for function, call in callees for name, _ in self._code.given(call, function)}
         given |= {(function, name) for function in self._passed_on for name in parameters(function)}
-        needed = {key for key in self._needed if isinstance(key[0], ast.FunctionDef) and key[1] in parameters(key[0])}
+        needed = {
+            key
+            for key in self._needed | self._shaped
+            if isinstance(key[0], ast.FunctionDef) and key[1] in parameters(key[0])
+        }
         return any(key not in given and not self._code.is_filled(*key) for key in needed)
 
     def _is_wrapped(self, function: Scope) -> bool:
@@ -127,15 +151,20 @@ class Slicer:
 
     def needed(self, function: ast.FunctionDef) -> list[str]:
         """The parameters of a function that this hangs on."""
-        return [name for name in parameters(function) if (function, name) in self._needed]
+        return [name for name in parameters(function) if (function, name) in self._needed | self._shaped]
 
-    def _keep(self, statement: ast.stmt) -> None:
+    def _keep(self, statement: ast.stmt, *, shape: bool = False) -> None:
+        """`shape`: of what it assigns, only the shape is needed."""
         self._feeds_itself |= statement in self._launches
-        if statement in self._whole:
+        if statement in self._whole or shape and statement in self._for_shape:
             return
-        self._whole.add(statement)
+        shape = shape and isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name)
+        (self._for_shape if shape else self._whole).add(statement)
         self._kept[statement] = None
-        if isinstance(statement, ast.Expr) and isinstance(call := statement.value, ast.Call):
+        if shape:
+            assert isinstance(statement, ast.Assign)
+            self._use_shape(statement.value, self._code.scope[statement])
+        elif isinstance(statement, ast.Expr) and isinstance(call := statement.value, ast.Call):
             self._run(call, self._code.scope[statement])
         else:
             for part in own_parts(statement):
@@ -211,8 +240,11 @@ class Slicer:
         self._pass(call, scope)
         for function in self._code.callees(call):
             for name, value in self._code.filled(call, function):
-                if any(key in self._needed for key in self._code.bound(value, scope)):
+                bound = set(self._code.bound(value, scope))
+                if not bound.isdisjoint(self._needed):
                     self._need((function, name))
+                elif not bound.isdisjoint(self._shaped):
+                    self._need_shape((function, name))
             for name in parameters(function) if self._code.is_indirect(call) else ():
                 if (function, name) in self._code.definitions:  # `partial` may have given it what is needed
                     self._need((function, name))
@@ -236,8 +268,26 @@ class Slicer:
         elif isinstance(node, ast.Attribute):
             self._need((ATTRIBUTE, node.attr))
             self._need_result(node.attr)
+            if node.attr in _OF_SHAPE:
+                self._use_shape(node.value, scope)
+                return
         for each in ast.iter_child_nodes(node):
             self._use(each, scope)
+
+    def _use_shape(self, node: ast.AST, scope: Scope) -> None:
+        """Of the tensor that an expression is, the shape is needed, and where it lies."""
+        if isinstance(node, ast.Name):
+            self._need_shape(self._code.resolved(node.id, scope))
+            self._need_result(node.id)
+        elif isinstance(node, ast.Attribute) and node.attr not in self._code.functions:
+            self._need_shape((ATTRIBUTE, node.attr))
+            self._use_shape(node.value, scope)
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _VIEWS:
+            self._need_result(node.func.attr)
+            self._use_shape(node.func.value, scope)
+            self._pass(node, scope)
+        else:
+            self._use(node, scope)
 
     def _pass(self, call: ast.Call, scope: Scope) -> None:
         """Of the arguments, those that functions of the program need; of any other function all."""
@@ -249,16 +299,26 @@ class Slicer:
         for fields in code.fields(call):
             for name, value in by_name(call, fields):
                 keys[value].append((ATTRIBUTE, name))
+        likened = call.args[:1] if next(names(call.func), "").endswith("_like") else []
         for value in (*call.args, *(each.value for each in call.keywords)):
-            if not keys[value] or is_anyones(call) or not self._needed.isdisjoint(keys[value]):
+            if value in likened and not keys[value]:
+                self._use_shape(value, scope)
+            elif not keys[value] or is_anyones(call) or not self._needed.isdisjoint(keys[value]):
                 self._use(value, scope)
             else:
+                if not self._shaped.isdisjoint(keys[value]):
+                    self._use_shape(value, scope)
                 for key in keys[value]:
                     self._waiting[key].append((value, scope))
 
     def _need(self, key: Key) -> None:
         if key not in self._needed:
             self._needed.add(key)
+            self._todo.append(key)
+
+    def _need_shape(self, key: Key) -> None:
+        if key not in self._shaped and key not in self._needed:
+            self._shaped.add(key)
             self._todo.append(key)
 
     def _need_result(self, name: str) -> None:
@@ -271,19 +331,20 @@ class Slicer:
             self._need_result(name)
 
     def _keep_definitions(self, key: Key) -> None:
+        whole = key in self._needed
         for statement in self._code.definitions.get(key, ()):
             if isinstance(statement, HEADS):
                 self._head(statement)
-            else:
-                self._keep(statement)
+            elif whole or (key, statement) not in self._code.fills:
+                self._keep(statement, shape=not whole)
         if key[0] == ATTRIBUTE:
             for statement, call in self._code.calls:
                 if any(key[1] in fields for fields in self._code.fields(call)):
                     self._kept[statement] = None
                     self._use(call, self._code.scope[statement])
                     self._enter(statement)
-        for value, scope in self._waiting.pop(key, ()):
-            self._use(value, scope)
+        for value, scope in self._waiting.pop(key, ()) if whole else [*self._waiting.get(key, ())]:
+            (self._use if whole else self._use_shape)(value, scope)
 
     def _keep_results(self, name: str) -> None:
         """What functions of this name return."""

@@ -289,6 +289,40 @@ def test_exactly_what_the_value_hangs_on(program: str) -> None:
     assert sorted(each.lineno for each in found.heads) == marked["head"]
 
 
+FILLED = """
+    @triton.jit
+    def other(x, out):
+        tl.store(out, tl.load(x))
+
+    def fill(x, out):
+        other[(4,)](x, out)  # content
+
+    n = torch.tensor([3])  # in
+    other[(1,)](n, n)  # in
+    like = torch.zeros(int(n.item()))  # in
+    other[(1,)](n, like)  # content
+    like.fill_(7)  # content
+    table = torch.empty_like(like, dtype=torch.int32)  # in
+    fill(like, table)  # content
+    part = table.view(-1)  # in
+    fill(like, part)  # content
+    kernel[(1,)](part)
+    """
+
+
+@pytest.mark.parametrize("shape", [True, False])
+def test_what_is_written_into_a_tensor_changes_no_shape(*, shape: bool) -> None:
+    text = dedent(FILLED)
+    tree = ast.parse(text)
+    launch = tree.body[-1]
+    assert isinstance(launch, ast.Expr) and isinstance(launch.value, ast.Call)
+    values = launch.value.args
+    found = Slicer(HostCode(tree)).behind([launch], values, shaped=values if shape else ())
+    ends = ("# in",) if shape else ("# in", "# content")
+    lines = [n for n, line in enumerate(text.split("\n"), 1) if line.endswith(ends)]
+    assert sorted({each.lineno for each in found.statements}) == lines
+
+
 @pytest.mark.parametrize(
     "program",
     [
