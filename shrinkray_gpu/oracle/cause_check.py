@@ -234,6 +234,8 @@ def _drift(mine: Cause, theirs: Cause) -> str:
         return "the loop that leads beyond the tensor ends at fewer values that are passed"
     if mine.unseen and not theirs.unseen:
         return f"the mask of the {mine.access} sees each index that leaves the tensor"
+    if theirs.whole and not mine.whole and mine.kind in (NO_MASK, WRONG_MASK):
+        return "a program instance is outside from its first element on, which the grid may be to blame for"
     if theirs.first and not mine.first:
         return "the first program instance already goes wrong"
     if theirs.always and not mine.always:

@@ -103,6 +103,11 @@ def test_where_what_makes_them_is_kept_an_assertion_compares_the_same_values() -
             "beyond the tensor is constant instead of constant and range",
         ),
         (
+            OPEN,
+            replace(OPEN, whole=True),
+            "a program instance is outside from its first element on, which the grid may be to blame for",
+        ),
+        (
             replace(CHECK, inputs=("argument", "loaded")),
             replace(CHECK, inputs=("constant", "loaded")),
             "what is passed decides no more",
