@@ -173,5 +173,3 @@ def _closed(function: Any, seen: Set[int]) -> None:
             _closed(value, seen)
         elif hasattr(value, "data_ptr") or isinstance(value, (list, dict, set)):
             raise ValueError(name)
-
-
