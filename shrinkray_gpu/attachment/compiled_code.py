@@ -13,11 +13,10 @@ from shrinkray_gpu.device import amdgcn, toolkit
 from shrinkray_gpu.device.instruction import Instruction
 from shrinkray_gpu.evidence import ptxas
 from shrinkray_gpu.evidence.instruments.code import instructions
+from shrinkray_gpu.runner.inside.launches.compilation import without_locations
 from shrinkray_gpu.runner.run import Compilation, Run
 
 STAGES = ("ttir", "ttgir", "llir", "ptx", "amdgcn")
-_LOC_LINE = re.compile(r"^#loc.*\n?", re.MULTILINE)
-_LOC = re.compile(r" ?\bloc\((?:#loc\d*|unknown)\)")
 _REGISTERS = re.compile(r"\b(U?R|U?P|SB|B)\d+\b")
 _LABEL = re.compile(r"`\([^)]*\)|0x[0-9a-f]+")
 
@@ -63,7 +62,9 @@ def difference(mine: Code, other: Code, names: tuple[str, str]) -> Mapping[str, 
     """Unified diffs by stage, of what the code says: without locations, register numbers and addresses, which all
     change when one instruction does."""
     both = [stage for stage in ("ttir", "ttgir") if stage in mine.stages and stage in other.stages]
-    texts = {stage: (_bare(mine.stages[stage]), _bare(other.stages[stage])) for stage in both}
+    texts = {
+        stage: tuple(without_locations(each.stages[stage]).splitlines() for each in (mine, other)) for stage in both
+    }
     if mine.listing and other.listing:
         texts["sass"] = (_shape(mine.listing), _shape(other.listing))
     found = {}
@@ -71,10 +72,6 @@ def difference(mine: Code, other: Code, names: tuple[str, str]) -> Mapping[str, 
         lines = difflib.unified_diff(a, b, f"{names[0]}.{stage}", f"{names[1]}.{stage}", lineterm="")
         found[stage] = "\n".join(lines) + "\n"
     return found
-
-
-def _bare(text: str) -> list[str]:
-    return _LOC.sub("", _LOC_LINE.sub("", text)).splitlines()
 
 
 def _shape(listing: Sequence[Instruction]) -> list[str]:

@@ -156,8 +156,8 @@ def address(dossier: Dossier) -> Iterator[tuple[str, str, str]]:
     if site.symbol:
         declared = f"{site.aligned} bytes" if site.aligned else "none is declared"
         yield "alignment of shared memory as declared", f"{declared} (`{site.symbol}`)", "PTX"
-    if site.explanation is not None:
-        yield from site.explanation.address()
+    if site.copy is not None:
+        yield from site.copy.address()
     if site.requires:
         yield "required", site.requires, "vendor's manual"
     for told in dossier.evidence.memory:
@@ -201,8 +201,8 @@ def workarounds(dossier: Dossier) -> Iterator[str]:
         elif row.kind == "stages":
             yield f"{_at_most(row)} in {row.name.partition(' of ')[2]}: {row.boundary}"
         elif row.kind == "tile":
-            explanation = dossier.site.explanation
-            width = explanation.resized(row, near) if explanation is not None else ""
+            copy = dossier.site.copy
+            width = copy.resized(row, near) if copy is not None else ""
             yield f"a tile extent of {near.value}{width} in place of {row.current} ({_places(row)}): {row.boundary}"
         elif row.kind == "flag":
             yield f"`{row.name.split(' ')[0]}=False` in {row.name.partition(' of ')[2]}"
@@ -226,9 +226,8 @@ def _places(row: KnobResults) -> str:
 
 def hypothesis(dossier: Dossier) -> Iterator[str]:
     """What would explain the measurements, and how they bear it out. Nothing where nothing is known of the address."""
-    explanation = dossier.site.explanation
-    if explanation is not None:
-        yield from explanation.hypothesis(dossier.trials.rows)
+    if dossier.site.copy is not None:
+        yield from dossier.site.copy.hypothesis(dossier.trials.rows)
 
 
 def reduction_section(dossier: Dossier) -> Iterator[str]:

@@ -11,12 +11,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from shrinkray_gpu.attachment.compiled_code import Code
-from shrinkray_gpu.attachment.explanations import EXPLANATIONS, Explanation
 from shrinkray_gpu.attachment.source_lines import source_lines
+from shrinkray_gpu.attachment.tma_alignment import MisalignedCopy
 from shrinkray_gpu.device import disassembly
 from shrinkray_gpu.device.instruction import Instruction
 from shrinkray_gpu.evidence.evidence import Evidence
 from shrinkray_gpu.evidence.instruments.static_rules import STATIC
+from shrinkray_gpu.runner.inside.static import tma
 from shrinkray_gpu.runner.inside.static.tma import ALIGNMENT
 
 _BY_FAMILY = {
@@ -76,8 +77,8 @@ class FaultSite:
     ptx: tuple[str, ...] = ()
     operands: tuple[Operand, ...] = ()
     requires: str = ""
-    explanation: Explanation | None = None
-    """What the static rule that is broken explains of it."""
+    copy: MisalignedCopy | None = None
+    """What the static rule about such copies says of it."""
     aligned: int = 0
     """Alignment that shared memory is declared with; 0: not known."""
     symbol: str = ""
@@ -94,7 +95,7 @@ def site(seen: Evidence, code: Code, file: str) -> FaultSite:
         ptx=_matching(code, "ptx", ptx, line, file),
         operands=tuple(_operands(seen, code.listing, family)),
         requires=REQUIRES.get(family) or _width(seen),
-        explanation=_explained(seen),
+        copy=_misaligned(seen),
         aligned=int(declared.group(1) or 0) if declared else 0,
         symbol=declared.group(2) if declared else "",
     )
@@ -118,13 +119,12 @@ def _width(seen: Evidence) -> str:
     return f"the address must be a multiple of its width, {size} bytes" if size > 1 else ""
 
 
-def _explained(seen: Evidence) -> Explanation | None:
-    """By the first static rule of those which the evidence names that can."""
+def _misaligned(seen: Evidence) -> MisalignedCopy | None:
+    """By the static rule about such copies, where the evidence names it."""
     for told in seen.memory:
         found = _RULE.match(told)
-        explains = EXPLANATIONS.get(found.group(1)) if found else None
-        if found and explains and (explanation := explains(told[found.end() :])):
-            return explanation
+        if found and found.group(1) == tma.RULE.name and (copy := MisalignedCopy.of(told[found.end() :])):
+            return copy
     return None
 
 

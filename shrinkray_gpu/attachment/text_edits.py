@@ -55,13 +55,13 @@ def apply_edits(text: str, edits: Iterable[TextEdit]) -> str:
     return text
 
 
-def command(text: str, edits: Iterable[TextEdit], file: str, made: str = "variant.py") -> str:
+def command(text: str, edits: Iterable[TextEdit], file: str) -> str:
     """The line of shell that makes the edits of `file` and runs what comes out."""
     lines: dict[int, list[TextEdit]] = {}
     for edit in sorted(edits):
         lines.setdefault(text.count("\n", 0, edit.start) + 1, []).append(edit)
     words = [word for number, some in lines.items() for word in ("-e", shlex.quote(_substitution(text, number, some)))]
-    return f"sed {' '.join(words)} {shlex.quote(file)} > {made} && python {made}"
+    return f"sed {' '.join(words)} {shlex.quote(file)} > variant.py && python variant.py"
 
 
 def _substitution(text: str, number: int, edits: list[TextEdit]) -> str:

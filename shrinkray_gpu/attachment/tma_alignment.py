@@ -9,11 +9,11 @@ from dataclasses import dataclass
 
 from shrinkray_gpu.attachment.experiments import Experiment, KnobResults
 from shrinkray_gpu.runner.inside.static.tma import ALIGNMENT
+from shrinkray_gpu.runner.inside.static.ttgir import bits
 
 _REASON = re.compile(
     r"TMA (load|store) of ((?:\d+x)*)([a-z]\w*), stages (\d+) bytes apart, address in shared memory (\d+) mod (\d+)"
 )
-_BITS = {"f64": 64, "i64": 64, "f32": 32, "i32": 32, "f16": 16, "bf16": 16, "i16": 16}
 
 
 @dataclass(frozen=True)
@@ -38,9 +38,10 @@ class MisalignedCopy:
             return None
         tile = tuple(int(one) for one in found.group(2).split("x") if one)
         dtype = found.group(3)
-        return cls(found.group(1), tile, dtype, int(found.group(4)), int(found.group(5)), _BITS.get(dtype, 8) // 8)
+        return cls(found.group(1), tile, dtype, int(found.group(4)), int(found.group(5)), bits(dtype) // 8)
 
     def address(self) -> Iterator[tuple[str, str, str]]:
+        """Rows of the table of the address: what, its value, what that rests on."""
         yield "tile", f"{_shape(self.tile)} of {self.dtype}: {self._bytes(self.tile)} bytes", "TTGIR"
         yield "distance of two stages in the buffer", f"{self.apart} bytes", "TTGIR"
         yield (
@@ -50,6 +51,7 @@ class MisalignedCopy:
         )
 
     def resized(self, row: KnobResults, one: Experiment) -> str:
+        """What the access is with this experiment's value, in brackets; empty where that changes nothing of it."""
         extents = [str(extent) for extent in self.tile]
         if row.kind != "tile" or row.current not in extents:
             return ""
@@ -60,6 +62,7 @@ class MisalignedCopy:
         return f" ({_shape(shape)}: {self._bytes(shape)} bytes)"
 
     def hypothesis(self, rows: Sequence[KnobResults]) -> Iterator[str]:
+        """What would explain the experiments, and how they bear it out."""
         if self.residue == 0:
             return
         yield (

@@ -22,7 +22,7 @@ class CellLanes(Protocol):
 
     def headline(self, count: int) -> str:
         """What is told before so many cells are run; may be empty."""
-        ...
+        return ""
 
     def close(self) -> None: ...
 

@@ -20,6 +20,7 @@ from shrinkray_gpu.cli.words import (
     releases,
     running,
     settings,
+    tritons_option,
 )
 from shrinkray_gpu.events import SCHEMA
 
@@ -42,9 +43,7 @@ class _Explain(TakesModule):
     help="The fault comes and goes: ask initcheck and racecheck too, whatever one run does.",
 )
 @click.option("--synccheck", is_flag=True, help="Ask synccheck too.")
-@click.option(
-    "--triton", "tritons", metavar="V,V,...", help="Releases of Triton, installed aside: what becomes of it there."
-)
+@tritons_option
 @click.option(
     "--ptxas", metavar="V,V,...", help="Releases of ptxas, installed aside: which take the PTX of its kernel."
 )

@@ -19,6 +19,7 @@ from shrinkray_gpu.cli.output import echo
 from shrinkray_gpu.cli.words import (
     CONTEXT,
     OneLineComplaints,
+    arch_option,
     architecture,
     chosen_python,
     narrator,
@@ -53,12 +54,7 @@ class _Replay(OneLineComplaints):
 @click.command("shrink replay", cls=_Replay, context_settings=CONTEXT)
 @click.argument("paths", nargs=-1, type=click.Path(path_type=Path), metavar="[CORPUS]")
 @click.option("--case", "names", multiple=True, metavar="NAME", help="This case only; repeatable.")
-@click.option(
-    "--arch",
-    metavar="sm_90",
-    envvar="SHRINK_ARCH",
-    help="No GPU: compile for this architecture on the virtual GPU. Default: SHRINK_ARCH in the environment.",
-)
+@arch_option
 @click.option("--python", "pythons", multiple=True, metavar="PATH", help="Interpreter; repeatable, a column each.")
 @click.option(
     "--triton",
@@ -241,11 +237,9 @@ def _check_written(given: Mapping[str, Any]) -> None:
 
 def _check_engine(given: Mapping[str, Any]) -> None:
     """Raises UsageError for options that do not go together."""
-    if given["accelerators"] and given["ray"] is None:
-        raise UsageError("--accelerator chooses among the machines of --ray: give that, too, or leave it out")
-    for option in ("bisected", "sandbox"):
-        if given[option] is not None and given["ray"] is not None:
-            raise UsageError(f"--{option.replace('ed', '')} is for this machine: leave out --ray")
+    engines.check_words({**given, "accelerator": given["accelerators"]})
+    if given["bisected"] and given["ray"] is not None:
+        raise UsageError("--bisect is for this machine: leave out --ray")
     if given["bisected"] and given["shard"]:
         raise UsageError("--bisect runs one release after the other, so there is nothing to share: leave out --shard")
 

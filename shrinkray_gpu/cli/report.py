@@ -11,7 +11,16 @@ import click
 from shrinkray_gpu.attachment.experiments import SECONDS
 from shrinkray_gpu.cli.output import echo
 from shrinkray_gpu.cli.project_settings import OF_REDUCTION
-from shrinkray_gpu.cli.words import CONTEXT, OneLineComplaints, fail, for_option, narrator, publish_option, releases
+from shrinkray_gpu.cli.words import (
+    CONTEXT,
+    OneLineComplaints,
+    fail,
+    for_option,
+    narrator,
+    publish_option,
+    releases,
+    tritons_option,
+)
 from shrinkray_gpu.job.attach import report
 from shrinkray_gpu.runner.interpreter import interpreter_path
 
@@ -27,9 +36,7 @@ class _ReportCommand(OneLineComplaints):
 @click.option("--zip", "zipped", is_flag=True, help="Put all of it into one archive too.")
 @click.option("--gpu-price", type=click.FloatRange(0), metavar="P", help="Of an hour of GPU: what the reduction cost.")
 @click.option("--python", default=OF_REDUCTION, metavar="PATH", help="Interpreter. Default: that of the reduction.")
-@click.option(
-    "--triton", "tritons", metavar="V,V,...", help="Releases of Triton, installed aside: what becomes of it there."
-)
+@tritons_option
 @click.option("--jobs", type=click.IntRange(1), metavar="N", help="Lanes. Default: one for each core.")
 @click.option(
     "--seconds",

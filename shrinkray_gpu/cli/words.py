@@ -135,16 +135,19 @@ def _is_unread(stream: TextIO) -> bool:
     return any(event & select.POLLERR for _, event in waiting.poll(0))
 
 
+arch_option = click.option(
+    "--arch",
+    metavar="sm_90",
+    envvar="SHRINK_ARCH",
+    help="No GPU: compile for this architecture on the virtual GPU. Default: SHRINK_ARCH in the environment.",
+)
+
+
 def running(of: str, *, each: str, default: str) -> Callable[[F], F]:
     """The options that say where and how a program is run. `of` it, or of all; `default`: seconds for `each` if nobody
     says."""
     return several(
-        click.option(
-            "--arch",
-            metavar="sm_90",
-            envvar="SHRINK_ARCH",
-            help="No GPU: compile for this architecture on the virtual GPU. Default: SHRINK_ARCH in the environment.",
-        ),
+        arch_option,
         click.option(
             "--python",
             metavar="PATH",
@@ -255,6 +258,9 @@ def ptxas_releases(given: str | None) -> list[str]:
     return environments.ptxas_in_order(wanted)
 
 
+tritons_option = click.option(
+    "--triton", "tritons", metavar="V,V,...", help="Releases of Triton, installed aside: what becomes of it there."
+)
 for_option = click.option(
     "--for",
     "reader",

@@ -6,7 +6,6 @@ above its program what it shows and how little is known of it.
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Hashable
 from dataclasses import dataclass
@@ -17,6 +16,7 @@ from shrinkray_gpu.oracle.fault import Fault
 from shrinkray_gpu.reduction.comment_above import KEPT, one_line, put_above
 from shrinkray_gpu.reduction.program import Program
 from shrinkray_gpu.reduction.size import lines
+from shrinkray_gpu.runner.plain_file import replace_file
 
 MOST = 20
 """Kinds that are kept, the first ones seen. A reduction that meets more has lost its way, or the text varies."""
@@ -93,9 +93,7 @@ class OtherFaults:
 
     def _write(self, path: Path, text: str) -> None:
         self.folder.mkdir(parents=True, exist_ok=True)
-        temporary = path.with_name(f".{path.name}.new")
-        temporary.write_text(text, encoding="utf-8")
-        os.replace(temporary, path)
+        replace_file(path, text.encode())
 
 
 def _kind(fault: Fault) -> Hashable:

@@ -11,22 +11,17 @@ from shrinkray_gpu.evidence import source_text
 from shrinkray_gpu.evidence.instruments.instrument import Subject
 from shrinkray_gpu.evidence.sights import Sight
 from shrinkray_gpu.evidence.source_text import SourceLine, name_below
+from shrinkray_gpu.oracle import speech
 from shrinkray_gpu.runner.pool import Script
 from shrinkray_gpu.runner.run import Compilation, Run
 
 _TRITON = re.compile(r"/triton/(?:runtime|compiler|language|backends|experimental|testing)\b")
 _INSIDE = str(Path(runner.__file__).parent / "inside")
-_FRAME = re.compile(r'^  File "([^"]+)", line (\d+), in ', re.MULTILINE)
 
 
 def folders_of(script: Script) -> tuple[Path, Path]:
     """Where the user looks for the files of a program: its own folder, and that in which it runs."""
     return script.path.parent, script.cwd
-
-
-def frames(traceback: str) -> list[tuple[str, int]]:
-    """File and line of each frame of a traceback, the outermost first."""
-    return [(file, int(line)) for file, line in _FRAME.findall(traceback)]
 
 
 def is_of_triton(file: str) -> bool:
@@ -79,8 +74,8 @@ def host_line(subject: Subject, run: Run) -> SourceLine | None:
         return None
     file, line = str(subject.script.path), run.failure.line
     if subject.script.name:
-        own = [(file, at) for file, at in frames(run.failure.traceback) if _is_own(subject, file)]
-        file, line = own[-1] if own else (file, None)
+        own = [frame for frame in speech.frames(run.failure.traceback) if _is_own(subject, frame.file)]
+        file, line = (own[-1].file, own[-1].line) if own else (file, None)
     if not line:
         return None
     place = SourceLine(file, line, shown=name_below(file, folders_of(subject.script)))

@@ -9,7 +9,7 @@ from shrinkray_gpu.evidence import source_text
 from shrinkray_gpu.evidence.evidence import Evidence, options_of
 from shrinkray_gpu.evidence.instruments.instrument import Subject
 from shrinkray_gpu.evidence.sights import Sight
-from shrinkray_gpu.evidence.source_places import frames, host_line, is_of_triton, place_of, text_at
+from shrinkray_gpu.evidence.source_places import host_line, is_of_triton, place_of, text_at
 from shrinkray_gpu.evidence.source_text import SourceLine
 from shrinkray_gpu.oracle import speech
 from shrinkray_gpu.oracle.fault import Fault, broken_compile
@@ -58,7 +58,7 @@ def _defined(subject: Subject, run: Run, function: str) -> tuple[str, int]:
         return subject.script.path.name, start
     traceback = run.failure.traceback if run.failure is not None else ""
     kernels = [compile.file for compile in reversed(run.compiles) if compile.file]
-    for file in dict.fromkeys([*kernels, *(file for file, _ in reversed(frames(traceback)))]):
+    for file in dict.fromkeys([*kernels, *(frame.file for frame in reversed(speech.frames(traceback)))]):
         text = text_at(subject, SourceLine(file, 0)) if not is_of_triton(file) else ""
         if start := source_text.first_line(text, function):
             return file, start

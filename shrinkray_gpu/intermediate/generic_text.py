@@ -208,11 +208,11 @@ class _Reader:
         return kinds
 
 
-def split(text: str, at: str = ",") -> list[str]:
+def split(text: str) -> list[str]:
     """The parts of a list, by the commas outside of brackets and strings."""
     reader, parts = _Reader(f"{text}\0"), []
     while reader.at < len(text):
-        parts.append(reader.balanced(f"{at}\0"))
+        parts.append(reader.balanced(",\0"))
         reader.at += 1
     return parts
 

@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from shrinkray_gpu.cells.cell import Cell, CellEngine, Row, gpu_needs
+from shrinkray_gpu.cells.cell import Cell, CellEngine, CellLanes, Row, gpu_needs
 from shrinkray_gpu.cells.ray_cluster import RayCluster, by_host, cluster_at
 from shrinkray_gpu.cells.shipped_files import outermost, renamed
 from shrinkray_gpu.cells.sick_gpu import checked
@@ -98,7 +98,7 @@ class TryCell(Cell["TryLanes"]):
         return {"run": Run(mode=self.terms.mode, exit=None, trouble=why).to_json()}
 
 
-class TryLanes:
+class TryLanes(CellLanes):
     """Lanes of a host for the candidates of one reduction. Raises UsageError where the host has other versions."""
 
     def __init__(self, first: TryCell) -> None:
@@ -114,9 +114,6 @@ class TryLanes:
         self._pool = Pool(
             self._script(first.script), setup, mode=terms.mode, jobs=1, seconds=terms.seconds, extra=terms.extra
         ).on(replace(terms, jobs=1))
-
-    def headline(self, count: int) -> str:
-        return ""
 
     def close(self) -> None:
         self._pool.close()

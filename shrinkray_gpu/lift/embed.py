@@ -83,7 +83,7 @@ def _written(program: Program, call: cst.Call, folder: Path, cwd: Path, *, once:
         if not keyword or arg.star:
             return None
         if keyword == "sources":
-            sources = _files(arg.value, program, folder, cwd)
+            sources = _files(arg.value, folder, cwd)
         else:
             parts.append(f"{keyword}={program.text[first:last]}")
     if not sources:
@@ -100,7 +100,7 @@ def _written(program: Program, call: cst.Call, folder: Path, cwd: Path, *, once:
     return f"{name}_inline({', '.join([*parts[:1], *listed, *parts[1:]])})", [*dict.fromkeys([*of_nvcc, *used])]
 
 
-def _files(node: cst.BaseExpression, program: Program, folder: Path, cwd: Path) -> list[Path] | None:
+def _files(node: cst.BaseExpression, folder: Path, cwd: Path) -> list[Path] | None:
     """`["a.cu", os.path.join(here, "b.cpp")]`: by their names, below the working folder or beside the script."""
     if not isinstance(node, cst.List | cst.Tuple):
         return None

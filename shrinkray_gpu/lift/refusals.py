@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import re
-
+from shrinkray_gpu.oracle.speech import frames
 from shrinkray_gpu.runner.run import Run
 
 GENERATORS = {"helion": "Helion", "torch._inductor": "Inductor", "torch._dynamo": "TorchDynamo"}
 """Packages that write kernels, with the name to tell the user."""
-_FRAME = re.compile(r'^  File "([^"]+)", line \d+, in ', re.MULTILINE)
 
 
 def beyond(run: Run) -> str:
@@ -34,5 +32,5 @@ def _raised_in(package: str, type_name: str, traceback: str) -> bool:
     """Whether the exception is the package's own, or came up in its code."""
     if type_name.startswith(f"{package}."):
         return True
-    frames = _FRAME.findall(traceback)
-    return bool(frames) and f"/{package.replace('.', '/')}/" in frames[-1].replace("\\", "/")
+    found = frames(traceback)
+    return bool(found) and f"/{package.replace('.', '/')}/" in found[-1].file.replace("\\", "/")

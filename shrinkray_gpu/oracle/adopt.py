@@ -37,7 +37,6 @@ _PYTEST_SAID = re.compile(
 )
 _ARGUMENTS = re.compile(r"^usage: [\s\S]*?^\S.*?: error: (.*)$", re.MULTILINE)
 """What argparse says, and click."""
-_FRAME = re.compile(r'^  File "[^"\n]*", line \d+, in (.+)$', re.MULTILINE)
 _MISSING = re.compile(r"No module named '([\w.]+)'")
 NO_CUDA = re.compile(
     r"not compiled with CUDA|Found no NVIDIA driver|No CUDA GPUs are available|0 active drivers|no CUDA-capable device"
@@ -174,7 +173,7 @@ def beside_kernels(run: Run) -> str:
         failure is not None
         and failure.type == "NameError"
         and untouched
-        and _FRAME.findall(failure.traceback) == ["<module>"]
+        and [frame.function for frame in speech.frames(failure.traceback)] == ["<module>"]
     ):
         return (
             f"The program ends at its top level, before any kernel, in NameError: {failure.text}. Is that the right "

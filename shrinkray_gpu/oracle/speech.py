@@ -14,12 +14,15 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from signal import Signals
+from typing import NamedTuple
 
 from shrinkray_gpu.oracle.guarded_pattern import FoundText
 from shrinkray_gpu.runner import children
 from shrinkray_gpu.runner.run import Compilation, Failure, Run
 
 HEADER = re.compile(r"^[ |]*(?:[+-]+ )?(?:Exception Group )?Traceback \(most recent call last\):\s*$", re.MULTILINE)
+_FRAME = re.compile(r'^  File "([^"\n]+)", line (\d+), in (.+)$', re.MULTILINE)
+"""Of an uncaught exception's own traceback."""
 FRAME = re.compile(r'^([ |]*)File "[^"\n]*", line \d+(?:,? in .*)?\s*$')
 COMPILER_FILE = re.compile(r'File "[^"\n]*[/\\]triton[/\\]')
 CARETS = re.compile(r"^[ \t|]*[\^~][\^~ \t]*$")
@@ -91,6 +94,17 @@ def _refusals(run: Run) -> Iterator[FailureWords]:
     for launch in run.launches:
         if launch.failure:
             yield FailureWords("launch", without_quotations(launch.failure))
+
+
+class TracebackFrame(NamedTuple):
+    file: str
+    line: int
+    function: str
+
+
+def frames(traceback: str) -> list[TracebackFrame]:
+    """Each frame of a traceback, the outermost first."""
+    return [TracebackFrame(file, int(line), function) for file, line, function in _FRAME.findall(traceback)]
 
 
 def last_line(failure: Failure) -> str:

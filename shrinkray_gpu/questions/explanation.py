@@ -142,7 +142,7 @@ def explain(
         hear(Phase("verdict"))
         say("looking whose fault it is ...")
         at = f"{seen.place.file}:{seen.place.line}" if seen.place is not None else ""
-        trials = BlameTrials(text, script, setup, own or timeout or PATIENCE, COLD, run, at)
+        trials = BlameTrials(text, script, setup, own or timeout or PATIENCE, run, at)
         try:
             return Explained(seen, go_on(blame(seen, trials), seen, trials, other))
         finally:

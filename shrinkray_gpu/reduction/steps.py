@@ -30,7 +30,7 @@ class Steps:
         self.line.begin(start)
         self.state.current = self.state.best = start
 
-    def accept(self, program: Program, *, by: str = "", smaller: bool = True) -> None:
+    def accept(self, program: Program, *, smaller: bool = True) -> None:
         """`program` faults: go on from it. Inside a trial it becomes the best only once it is smaller than that."""
         state, counts = self.state, self.state.counts
         state.current = program
@@ -40,7 +40,7 @@ class Steps:
         state.best = program
         counts.accepted += 1
         step = self.line.add(program, counts.considered)
-        self.journal.best(program, size=program.size, by=by or state.pass_name, smaller=smaller)
+        self.journal.best(program, size=program.size, by=state.pass_name, smaller=smaller)
         state.tell("accepted")
         self.checks.note_step(step)
 

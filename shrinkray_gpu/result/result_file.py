@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from shrinkray_gpu.errors import UsageError
 from shrinkray_gpu.oracle import parse
 from shrinkray_gpu.result import command_script
+from shrinkray_gpu.runner.plain_file import replace_file
 
 if TYPE_CHECKING:
     from shrinkray_gpu.options import Options
@@ -21,9 +22,7 @@ FILE = "result.json"
 
 def write(folder: Path, path: Path, options: Options, result: Result, versions: Mapping[str, str]) -> None:
     """Write the result of reducing `path`: whole or not at all. An earlier one is replaced."""
-    new = folder / f"{FILE}.new"
-    new.write_text(json.dumps(result_fields(path, options, result, versions), indent=1), encoding="utf-8")
-    new.replace(folder / FILE)
+    replace_file(folder / FILE, json.dumps(result_fields(path, options, result, versions), indent=1).encode())
 
 
 def read(folder: Path, asked: Iterable[str]) -> Mapping[str, Any]:

@@ -24,8 +24,9 @@ from shrinkray_gpu.runner.children import faults
 from shrinkray_gpu.runner.guarded import MAIN, Guarded, KeeperKilled, MemoryCheck, answer
 from shrinkray_gpu.runner.inside.capture import blackbox
 from shrinkray_gpu.runner.inside.process import descendants, wire
+from shrinkray_gpu.runner.inside.process.schema_check import problem
 from shrinkray_gpu.runner.output_pipes import TIMED_OUT, OutputPipes
-from shrinkray_gpu.runner.reports import exited_problem, hanging_problem, hello_problem, ready_problem, report_problem
+from shrinkray_gpu.runner.reports import Exited, HangingReport, WorkerReport, hello_problem, report_problem
 from shrinkray_gpu.runner.request import Request, RunSettings
 from shrinkray_gpu.runner.run import Run
 from shrinkray_gpu.runner.scratch_folder import scratch_folder
@@ -284,7 +285,7 @@ class Worker:
         try:
             wire.send(self.control, setup.message(), seconds=wire.WHOLE)
             self.report: dict[str, Any] = answer(self.control, START, self.process.whole).get("ready", {})
-            if why := ready_problem(self.report):
+            if why := problem(WorkerReport)(self.report):
                 raise wire.BrokenMessage(f"its answer{why}")
         except OSError as error:
             killed = isinstance(error, ConnectionError) and self.process.wait(TELLS) in (None, -signal.SIGKILL)
@@ -329,7 +330,7 @@ class Worker:
         try:
             while True:
                 message, _ = wire.receive(self.control)
-                if exited_problem(message):
+                if problem(Exited)(message):
                     break
                 self.exits.report(message["exited"], message["status"])
         except OSError:
@@ -391,7 +392,7 @@ def _check_answer(answer: dict[str, Any], number: int) -> None:
     """Raises BrokenMessage where this does not answer the request of that number."""
     if answer.pop("number", None) != number:
         raise wire.BrokenMessage("a message that answers another request")
-    if "hanging" in answer and (why := hanging_problem(answer)):
+    if "hanging" in answer and (why := problem(HangingReport)(answer)):
         raise wire.BrokenMessage(f"an odd message: {why}")
 
 

@@ -89,21 +89,6 @@ def hello_problem(hello: Any) -> str:
     return why
 
 
-def ready_problem(ready: Any) -> str:
-    """Where this is no `WorkerReport`, and how; empty if it is one."""
-    return problem(WorkerReport)(ready)
-
-
-def exited_problem(message: Any) -> str:
-    """Where this is no `Exited`, and how; empty if it is one."""
-    return problem(Exited)(message)
-
-
-def hanging_problem(report: Any) -> str:
-    """Where this is no `HangingReport`, and how; empty if it is one."""
-    return problem(HangingReport)(report)
-
-
 def report_problem(report: Any) -> str:
     """Where this is no `Report`, and how; empty if it is one."""
     why = problem(Report)(report)

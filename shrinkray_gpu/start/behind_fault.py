@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import ast
 import builtins
-import re
 from collections.abc import Iterator
 
+from shrinkray_gpu.oracle.speech import frames
 from shrinkray_gpu.runner.run import Run
 
-_FRAME = re.compile(r'^  File "(.+)", line (\d+), in (\S+)', re.MULTILINE)
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 _LOOPS = (ast.For, ast.AsyncFor, ast.While)
 _AGAIN = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp, ast.Lambda)
@@ -78,9 +77,9 @@ def own_lines(run: Run) -> Iterator[int]:
 def _own_frames(run: Run) -> list[tuple[int, str]]:
     """Line and function of each."""
     traceback = run.failure.traceback.rpartition("Traceback (most recent call last):")[2] if run.failure else ""
-    frames = _FRAME.findall(traceback)
-    own = next((file for file, _, name in frames if name == "<module>"), None)
-    return [(int(line), name) for file, line, name in frames if file == own]
+    found = frames(traceback)
+    own = next((frame.file for frame in found if frame.function == "<module>"), None)
+    return [(frame.line, frame.function) for frame in found if frame.file == own]
 
 
 def way_to(tree: ast.Module, line: int) -> list[ast.AST]:

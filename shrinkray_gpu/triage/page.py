@@ -11,6 +11,7 @@ from typing import Any
 from shrinkray_gpu.attachment.markdown import cell, code, plain
 from shrinkray_gpu.events import SCHEMA
 from shrinkray_gpu.evidence.secrets_found import without_secrets
+from shrinkray_gpu.runner.plain_file import replace_file
 from shrinkray_gpu.triage.clusters import CauseCluster, FailureMember, without_addresses
 from shrinkray_gpu.triage.reductions import REDUCED
 from shrinkray_gpu.triage.triage import TriageResult
@@ -52,9 +53,7 @@ def write(folder: Path, told: Mapping[str, Any]) -> None:
         PAGE: html.get_template("index.html.j2").render(told=told, summary=summary(told)),
     }
     for name, text in texts.items():
-        new = folder / f"{name}.new"
-        new.write_text(text, encoding="utf-8")
-        new.replace(folder / name)
+        replace_file(folder / name, text.encode())
 
 
 def _code(text: str) -> str:

@@ -18,6 +18,7 @@ from threading import Event, RLock
 from types import TracebackType
 from typing import Any, TypeVar
 
+from shrinkray_gpu.cells.cell import CellLanes
 from shrinkray_gpu.command.driver import Command
 from shrinkray_gpu.command.module_search import locate
 from shrinkray_gpu.command.pytest_settings import PytestSettings, seen_from
@@ -131,7 +132,7 @@ class TriagePlace:
         return versions(self.python, self.variables, gpu=self.arch is None)
 
 
-class Reruns:
+class Reruns(CellLanes):
     """The lanes, for `jobs` runs at a time, until `close`."""
 
     def __init__(self, place: TriagePlace, jobs: int = 1) -> None:
@@ -161,9 +162,6 @@ class Reruns:
 
     def __exit__(self, t: type[BaseException] | None, e: BaseException | None, tb: TracebackType | None) -> None:
         self.close()
-
-    def headline(self, count: int) -> str:
-        return ""
 
     @property
     def folder(self) -> Path:

@@ -16,6 +16,7 @@ from typing import Any
 from shrinkray_gpu.errors import ShrinkError
 from shrinkray_gpu.passes.cuda.cuda_layout import tidy
 from shrinkray_gpu.reduction.native.literal import Literal
+from shrinkray_gpu.runner.inside.cuda_cpp.host_code import plain_name, split_off
 from shrinkray_gpu.source.cuda import Source, items_of, reached, words
 
 _TORCH = re.compile(
@@ -72,20 +73,9 @@ def plain_source(source: Source, wanted: set[str]) -> str:
     return out + source.text[at:] if live else ""
 
 
-def plain_name(signature: str) -> str:
-    """`kernel` of `void fa::kernel<16>(float*)`."""
-    return re.sub(r"<.*", "", callee(signature)).rpartition("::")[2]
-
-
 def callee(signature: str) -> str:
-    """`fa::kernel<16>`."""
-    depth, end = 0, len(signature)
-    if signature.endswith(")"):
-        for end in range(len(signature) - 1, -1, -1):
-            depth += (signature[end] == ")") - (signature[end] == "(")
-            if depth == 0:
-                break
-    called = signature[:end].replace("(anonymous namespace)::", "")
+    """`fa::kernel<16>` of `void fa::kernel<16>(float*)`."""
+    called = split_off(signature)[0].replace("(anonymous namespace)::", "")
     head, space, rest = called.partition(" ")  # the result's type, which instances of templates have
     return rest if space and "<" not in head and "::" not in head else called
 

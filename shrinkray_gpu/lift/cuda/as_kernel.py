@@ -13,13 +13,14 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from shrinkray_gpu.lift.cuda.as_cu import NotPlain, callee, number, plain_name, plain_source
+from shrinkray_gpu.lift.cuda.as_cu import NotPlain, callee, number, plain_source
 from shrinkray_gpu.lift.cuda.struct_layout import initialiser
 from shrinkray_gpu.lift.inputs import Inputs
 from shrinkray_gpu.lift.values import choices, itemsize
 from shrinkray_gpu.passes.cuda.cuda_layout import tidy
 from shrinkray_gpu.reduction.native.literal import Literal
 from shrinkray_gpu.reduction.native.native_tree import Node, parse
+from shrinkray_gpu.runner.inside.cuda_cpp.host_code import plain_name
 from shrinkray_gpu.source.cuda import Source, declarator_name, function_of, words
 
 AGAIN = 8

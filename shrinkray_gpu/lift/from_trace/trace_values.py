@@ -43,9 +43,9 @@ def table(value: object, what: str) -> Mapping[str, Any]:
     return value
 
 
-def text(value: object, what: str, most: int = TEXT) -> str:
-    if not isinstance(value, str) or len(value) > most:
-        raise odd(what, value, f"a string of {most} characters at most")
+def text(value: object, what: str) -> str:
+    if not isinstance(value, str) or len(value) > TEXT:
+        raise odd(what, value, f"a string of {TEXT} characters at most")
     return value
 
 

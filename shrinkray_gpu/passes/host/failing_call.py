@@ -52,8 +52,7 @@ def find(program: Program, values: Mapping[int, str]) -> Iterator[Edit]:
     if not is_plain(program) or len(program.regions) > 1:
         return
     run = _WatchedRun.of(program, values)
-    frames = [frame.function for frame in frames_of(program, values)]
-    called = frames or [function(program, node) for node in reversed(list(run.seen))]
+    called = frames_of(program, values) or [function(program, node) for node in reversed(list(run.seen))]
     distinct = [each for each in dict.fromkeys(called) if each is not None and each.asynchronous is None]
     calls = [call for each in distinct[:MOST] for call in _calls(run, each)]
     offered = [edit for call in calls if (edit := _alone(program, call)) is not None]

@@ -1,9 +1,8 @@
-"""The frames of the fault: which statement of which function led to it, as a watched run told by its traceback."""
+"""The frames of the fault: which functions led to it, as a watched run told by its traceback."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import libcst as cst
 
@@ -12,24 +11,11 @@ from shrinkray_gpu.reduction.program import Program
 from shrinkray_gpu.source.tree import every, function
 
 
-@dataclass(frozen=True)
-class FaultFrame:
-    """A call that had not ended when the program failed."""
-
-    function: cst.FunctionDef | None
-    """None of the module itself."""
-    statement: cst.CSTNode
-    """The one that failed, or that called on: a small one, or a compound one whose head did it."""
-
-
-def frames_of(program: Program, values: Mapping[int, str]) -> list[FaultFrame]:
-    """Innermost first; none where the run did not end in an exception."""
-    found: list[FaultFrame] = []
-    for line in reversed(values.get(TRACEBACK, "").split()):
-        at = _statement_at(program, int(line))
-        if at is not None:
-            found.append(FaultFrame(function(program, at), at))
-    return found
+def frames_of(program: Program, values: Mapping[int, str]) -> list[cst.FunctionDef | None]:
+    """Functions whose calls had not ended when the program failed, innermost first; None of the module itself. Empty
+    where the run did not end in an exception."""
+    statements = (_statement_at(program, int(line)) for line in reversed(values.get(TRACEBACK, "").split()))
+    return [function(program, each) for each in statements if each is not None]
 
 
 def _statement_at(program: Program, line: int) -> cst.CSTNode | None:

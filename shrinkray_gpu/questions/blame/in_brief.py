@@ -17,7 +17,7 @@ from shrinkray_gpu.questions.blame.trials import BlameTrials
 from shrinkray_gpu.questions.blame.verdict import blame
 from shrinkray_gpu.questions.blame.way import way
 from shrinkray_gpu.runner.lanes import Setup
-from shrinkray_gpu.runner.pool import COLD, Pool, Script
+from shrinkray_gpu.runner.pool import Pool, Script
 from shrinkray_gpu.runner.run import Run
 from shrinkray_gpu.runner.scratch_folder import scratch_folder
 
@@ -34,7 +34,7 @@ def blame_in_brief(
         subject = Subject(text, script, setup, seconds, Path(folder))
         seen = assemble(subject, run, code=False)
         at = f"{seen.place.file}:{seen.place.line}" if seen.place is not None else ""
-        trials = BlameTrials(text, script, setup, seconds, COLD, run, at, patience=SECONDS, up=up)
+        trials = BlameTrials(text, script, setup, seconds, run, at, patience=SECONDS, up=up)
         try:
             told = replace(blame(seen, trials), next=(), line=str(seen.place or ""))
             return _located(told, trials, subject) if trials.arch is not None else told

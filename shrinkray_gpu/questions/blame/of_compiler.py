@@ -7,7 +7,7 @@ from pathlib import Path
 
 from shrinkray_gpu.evidence import source_text
 from shrinkray_gpu.evidence.evidence import Evidence
-from shrinkray_gpu.evidence.source_places import frames, is_of_triton
+from shrinkray_gpu.evidence.source_places import is_of_triton
 from shrinkray_gpu.oracle import speech
 from shrinkray_gpu.oracle.fault import FAILING_PASS, LAST_WORDS, Fault, broken_compile
 from shrinkray_gpu.oracle.fault import FRONT_END as REFUSALS
@@ -107,10 +107,10 @@ def _own_error(trials: BlameTrials) -> str:
     """The exception that broke Triton's front end, where that is none with which it refuses a program: its type, and
     the place in Triton."""
     for first in _first_tracebacks(trials):
-        places, raised = frames(first), _RAISED.findall(first)
+        places, raised = speech.frames(first), _RAISED.findall(first)
         if not places or not raised or raised[-1][0] not in _OWN_ERRORS:
             continue
-        file, line = places[-1]
+        file, line, _ = places[-1]
         refuses = raised[-1][0] == "AssertionError" and raised[-1][1].strip()
         asked = "code_generator" in file  # an attribute that the kernel's text names
         refuses = refuses or raised[-1][0] == "TypeError" and not _is_silent(first)

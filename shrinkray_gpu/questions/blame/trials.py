@@ -20,7 +20,7 @@ from shrinkray_gpu.runner import cores
 from shrinkray_gpu.runner.knob_settings import KnobSetting, parse_setting
 from shrinkray_gpu.runner.lanes import Setup
 from shrinkray_gpu.runner.plain_file import left_text
-from shrinkray_gpu.runner.pool import Pool, Script
+from shrinkray_gpu.runner.pool import COLD, Pool, Script
 from shrinkray_gpu.runner.run import Run
 from shrinkray_gpu.runner.scratch_folder import scratch_folder
 from shrinkray_gpu.runner.terms import Terms
@@ -42,7 +42,6 @@ class BlameTrials:
     script: Script
     setup: Setup
     seconds: float
-    extra: float
     seen: Run
     """The run whose fault is asked about."""
     place: str = ""
@@ -60,9 +59,9 @@ class BlameTrials:
     def _pool(self) -> Pool:
         script = replace(self.script, sanitizer="", twins=(), tell=False)
         if self.up is not None:
-            return self.up.on(Terms("virtual", 1, self.seconds, self.extra)).serving(script, seconds=self.seconds)
+            return self.up.on(Terms("virtual", 1, self.seconds, COLD)).serving(script, seconds=self.seconds)
         setup = replace(self.setup, arch=self.arch, warm=False, reuse=False)
-        return Pool(script, setup, mode="virtual", jobs=1, seconds=self.seconds, extra=self.extra)
+        return Pool(script, setup, mode="virtual", jobs=1, seconds=self.seconds, extra=COLD)
 
     def run(self, text: str) -> Run:
         return self._pool.run(text, wants=WANTS, machine_code=False)
@@ -181,7 +180,7 @@ class BlameTrials:
     def _device_pool(self) -> Pool:
         script, gpu = replace(self.script, sanitizer="", twins=(), tell=False), gpus.present()
         setup, mode = replace(self.setup, warm=gpu, reuse=False), "fork" if gpu else "cold"
-        return Pool(script, setup, mode=mode, jobs=JOBS, seconds=self.seconds, extra=self.extra)
+        return Pool(script, setup, mode=mode, jobs=JOBS, seconds=self.seconds, extra=COLD)
 
     @cached_property
     def dumped(self) -> Mapping[str, str]:

@@ -6,7 +6,7 @@ import re
 from dataclasses import replace
 
 from shrinkray_gpu.evidence.evidence import Evidence
-from shrinkray_gpu.evidence.source_places import folders_of, frames, is_of_triton
+from shrinkray_gpu.evidence.source_places import folders_of, is_of_triton
 from shrinkray_gpu.evidence.source_text import name_below
 from shrinkray_gpu.oracle import speech
 from shrinkray_gpu.oracle.cause_check import faulting_launch
@@ -108,11 +108,9 @@ def _of_launch(seen: Evidence, fault: Fault, trials: BlameTrials) -> Blame:
 
 def _launching(run: Run, script: Script) -> str:
     """The line of the host that makes the launch which is refused; Triton's own lines are below it."""
-    places = frames(run.failure.traceback) if run.failure is not None else []
-    return next(
-        (f"{name_below(file, folders_of(script))}:{line}" for file, line in reversed(places) if not is_of_triton(file)),
-        "",
-    )
+    places = speech.frames(run.failure.traceback) if run.failure is not None else []
+    own = [place for place in places if not is_of_triton(place.file)]
+    return f"{name_below(own[-1].file, folders_of(script))}:{own[-1].line}" if own else ""
 
 
 def _of_host(seen: Evidence, fault: Fault, run: Run, script: Script) -> Blame:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from shrinkray_gpu.evidence.source_places import folders_of, frames, is_of_triton
+from shrinkray_gpu.evidence.source_places import folders_of, is_of_triton
 from shrinkray_gpu.evidence.source_text import name_below
 from shrinkray_gpu.oracle.cause_check import faulting_launch
+from shrinkray_gpu.oracle.speech import frames
 from shrinkray_gpu.runner.pool import Script
 from shrinkray_gpu.runner.run import Run
 
@@ -41,7 +42,7 @@ def raised_at(run: Run, script: Script | None = None) -> str:
 def installed_in(run: Run) -> str:
     """The innermost line of an installed package below the program's own last one, of what ended the program; empty
     where no package is there. Python's own library is none."""
-    for file, line in reversed(frames(run.failure.traceback) if run.failure is not None else []):
+    for file, line, _ in reversed(frames(run.failure.traceback) if run.failure is not None else []):
         if "-packages/" in file:
             return f"{file.rpartition('-packages/')[2]}:{line}"
         if not _INSTALLED.search(file):
@@ -54,7 +55,7 @@ def own_lines(traceback: str, script: Script | None) -> Iterator[str]:
     raised first, so the last traceback has the whole way."""
     folders = folders_of(script) if script is not None else ()
     last = traceback.rpartition("Traceback (most recent call last)")[2]
-    for file, line in frames(last):
+    for file, line, _ in frames(last):
         driver = script is not None and script.name and file == str(script.path)  # of a command, ours
         if not (driver or _INSTALLED.search(file) or is_of_triton(file)):
             yield f"{name_below(file, folders)}:{line}"

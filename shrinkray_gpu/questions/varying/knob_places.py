@@ -20,7 +20,7 @@ from shrinkray_gpu.reduction.program import Program
 from shrinkray_gpu.reduction.rendering.render import render
 from shrinkray_gpu.source.literals import is_literal, last_name
 from shrinkray_gpu.source.spelling import is_of_language
-from shrinkray_gpu.source.tree import dotted_text, every, line_number, once, source
+from shrinkray_gpu.source.tree import ancestors, dotted_text, every, line_number, once, source
 
 _TRITON = ("Config", "range", "static_range", "run", "warmup")
 """Functions of Triton's whose arguments configure a kernel."""
@@ -94,19 +94,13 @@ def _place(program: Program, name: str, value: cst.BaseExpression) -> SettingSit
     """`tl.constexpr(64)` is the 64 in it."""
     if isinstance(value, cst.Call) and last_name(value.func) == "constexpr" and len(value.args) == 1:
         value = value.args[0].value
-    if value not in program.spans or any(isinstance(up, cst.FormattedString) for up in _around(program, value)):
+    if value not in program.spans or any(isinstance(up, cst.FormattedString) for up in ancestors(program, value)):
         return None
     # torch.float16 is a value; cfg.block, and a name alone, are handed on.
     plain = (
         is_literal(value) or dotted_text(value).split(".")[0] in ("torch", "triton") or is_of_language(program, value)
     )
     return SettingSite(name, value, plain)
-
-
-def _around(program: Program, node: cst.CSTNode) -> Iterator[cst.CSTNode]:
-    while (above := program.parents.get(node)) is not None:
-        yield above
-        node = above
 
 
 def _all(program: Program, pairs: list[tuple[str, cst.BaseExpression | None]]) -> Iterator[SettingSite]:

@@ -39,17 +39,17 @@ class Axis:
         return tuple(Setting(self.name, value) for value in self.values)
 
 
-def axis(text: str, *, option: str = "--over") -> Axis:
+def axis(text: str) -> Axis:
     """`BLOCK_M=64,80,128`. Commas within brackets or quotes belong to a value: `ORDER=(1,0),(0,1)`."""
     name, equals, rest = text.partition("=") if not text.startswith("--") else _long(text)
     if not equals or not _NAME.fullmatch(name.strip()):
-        raise UsageError(f"{option} {text}: write it as NAME=VALUE,VALUE, for example {option} BLOCK_M=64,128")
+        raise UsageError(f"--over {text}: write it as NAME=VALUE,VALUE, for example --over BLOCK_M=64,128")
     values = tuple(value.strip() for value in _split(rest))
     if "" in values:
-        raise UsageError(f"{option} {text}: a value is empty; write them as {name}=A,B")
+        raise UsageError(f"--over {text}: a value is empty; write them as {name}=A,B")
     if len(set(values)) < len(values):
         twice = next(value for value in values if values.count(value) > 1)
-        raise UsageError(f"{option} {text}: {twice} is there twice")
+        raise UsageError(f"--over {text}: {twice} is there twice")
     return Axis(name.strip(), values)
 
 

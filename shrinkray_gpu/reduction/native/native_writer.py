@@ -122,7 +122,7 @@ class _Writer:
         elif node.kind in ("declaration", "field_declaration"):
             declarators = [each for each in node.children if each.field == "declarator"]
             gone = {each for each in declarators if each in self.dropped}
-            yield from self._members(declarators, node)
+            yield from self._members(declarators)
         else:
             gone = set()
         if node.kind == "template_declaration" and (listed := node.child("parameters")) is not None:
@@ -143,9 +143,9 @@ class _Writer:
             if all(self._vanishes(each) for each in members):
                 yield (node.first, node.last, [])
                 return
-        yield from self._members(members, node)
+        yield from self._members(members)
 
-    def _members(self, members: Sequence[Node], node: Node) -> Iterator[tuple[int, int, list[Piece]]]:
+    def _members(self, members: Sequence[Node]) -> Iterator[tuple[int, int, list[Piece]]]:
         """What goes of a list: each member with the comma after it, the last ones with the comma before them."""
         gone = [self._vanishes(each) for each in members]
         if not any(gone):
@@ -247,7 +247,7 @@ class _Writer:
         self.writing.pop()
         if self._is_body(node) and not "".join(map(self._shown, out)).strip():
             return [";"]
-        if node.parent is not None and node.parent.kind in OPERANDS and not self._whole(node, by):
+        if node.parent is not None and node.parent.kind in OPERANDS and not self._whole(by):
             if self._needs(node):
                 return ["(", *out, ")"]
         return out
@@ -262,7 +262,7 @@ class _Writer:
     def _shown(self, piece: Piece) -> str:
         return piece if isinstance(piece, str) else self.text[slice(*piece)]
 
-    def _whole(self, node: Node, by: tuple[Part, ...]) -> bool:
+    def _whole(self, by: tuple[Part, ...]) -> bool:
         if len(by) != 1:
             return False
         if isinstance(by[0], str):

@@ -233,7 +233,7 @@ def test_how_far_experiments_narrow_a_death(
     told: Blame, gone: list[str], in_llvm: bool, ttir: str, whose: str, words: str
 ) -> None:
     setup = Setup("python", {}, (), (), "/nowhere", arch=90)
-    trials = BlameTrials("", Script(Path("/nowhere/program.py")), setup, 1.0, 1.0, DIES)
+    trials = BlameTrials("", Script(Path("/nowhere/program.py")), setup, 1.0, DIES)
     trials.__dict__.update(dumped={"ttir": ttir}, compiles_to_llvm=in_llvm)
     seen = Evidence("program.py", Fault("compile", "SIGSEGV"), "", run=DIES, versions={"triton": "3.7.1"})
     found = narrowed(told, seen, trials, Tried(Rate(5, 5), tuple(GONE[each] for each in gone)))
@@ -262,7 +262,7 @@ def test_whose_ptx_is_that_the_target_forbids(
     ptx: str, line: int, words: str, other: str, begun: list[tuple[str, str]], whose: str
 ) -> None:
     setup = Setup("python", {}, (), (), "/nowhere", arch=75)
-    trials = BlameTrials("", Script(Path("/nowhere/program.py")), setup, 1.0, 1.0, DIES)
+    trials = BlameTrials("", Script(Path("/nowhere/program.py")), setup, 1.0, DIES)
     trials.__dict__.update(dumped={"ttir": "tt.func", "ptx": ptx}, _begun=begun)
     seen = Evidence("program.py", Fault("compile", "PTXASError"), "", run=DIES, versions={"triton": "3.7.1"})
     asked = [

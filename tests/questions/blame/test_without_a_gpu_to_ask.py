@@ -29,7 +29,7 @@ def told(run: Run, *, text: str = "", last_pass: str = "", **seen: Any) -> Blame
     """`last_pass`: the one that a run which tells of them begins last."""
     fault = Fault.of(run)
     setup = Setup("python", {}, (), (), "/nowhere")
-    trials = BlameTrials(text, Script(Path("/nowhere/program.py")), setup, 1.0, 1.0, run)
+    trials = BlameTrials(text, Script(Path("/nowhere/program.py")), setup, 1.0, run)
     trials.__dict__["last_pass"] = last_pass  # else it would be run
     return blame(Evidence("program.py", fault, "", run=run, **seen), trials)
 
@@ -129,7 +129,7 @@ def test_lanes_that_are_up_are_used_and_left_up(tmp_path: Path) -> None:
     with closing(Pool(script, setup, mode="virtual", jobs=1, seconds=60.0)) as up:
         up.start(text)
         nowhere = replace(setup, python="/nowhere/python")
-        trials = BlameTrials(text, script, nowhere, 60.0, 60.0, FAR, up=up)
+        trials = BlameTrials(text, script, nowhere, 60.0, FAR, up=up)
         assert trials.run(text).failure is not None, "no other worker could have come up"
         trials.close()
         assert up.run(text).failure is not None

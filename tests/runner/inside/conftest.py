@@ -25,12 +25,15 @@ class Outcome:
     sticky: int
     compiles: list[dict[str, Any]]
     launches: list[dict[str, Any]]
-    undecided: list[str]
     printed: str
 
     @property
     def faults(self) -> list[str]:
         return [launch["fault"] for launch in self.launches if launch["fault"]]
+
+    @property
+    def undecided(self) -> list[str]:
+        return [launch["undecided"] for launch in self.launches if launch["undecided"]]
 
     @property
     def error(self) -> str:
@@ -83,7 +86,6 @@ def _perform(source: str, path: str, wants: frozenset[str], arch: int) -> dict[s
         "exit": status,
         "failure": failure,
         "sticky": vgpu.sticky(),
-        "undecided": vgpu.undecided_launches(),
         "compiles": log.compiles,
         "launches": log.launches,
     }

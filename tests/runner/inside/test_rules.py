@@ -67,7 +67,7 @@ def test_a_rule_that_cannot_decide_leaves_the_launch_undecided_and_asks_the_next
     gpu = judged(
         monkeypatch, rule("unsure", 716, RuleFinding(unknown="depends on data")), rule("quiet", 700, RuleFinding())
     )
-    assert gpu.undecided == ["k: depends on data"] and gpu.pending is None
+    assert gpu.watch.launches[0]["undecided"] == "unsure: depends on data" and gpu.pending is None
 
 
 def test_a_rule_sees_the_code_the_grid_and_the_arguments(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,13 +11,13 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from types import CodeType, ModuleType
+from types import ModuleType
 from typing import Any, Callable, Dict, Iterator, List, Optional, Set, Tuple
 
 from ..process.patches import Patches
 from . import launch_digest
 from .bounds import Bounds
-from .recording import view
+from .recording import digest, view
 
 ROOM = 32 << 20
 """Bytes of all tensors of a launch, at most."""
@@ -145,7 +145,7 @@ class _GivenLaunch:
 
 
 def _bytes(tensor: Any) -> str:
-    return hashlib.blake2b(view(tensor), digest_size=16).hexdigest() if tensor.numel() else ""
+    return digest(tensor) if tensor.numel() else ""
 
 
 def _code(function: Any) -> Iterator[str]:
@@ -162,7 +162,7 @@ def _closed(function: Any, seen: Set[int]) -> None:
     seen.add(id(function))
     cells = zip(function.__code__.co_freevars, (cell.cell_contents for cell in function.__closure__ or ()))
     held = {**function.__globals__, **dict(cells)}
-    for name in {name for code in _codes(function.__code__) for name in code.co_names + code.co_freevars}:
+    for name in {name for code in launch_digest.codes(function.__code__) for name in code.co_names + code.co_freevars}:
         value = held.get(name)
         if name in _OPEN:
             raise ValueError(name)
@@ -173,10 +173,3 @@ def _closed(function: Any, seen: Set[int]) -> None:
             _closed(value, seen)
         elif hasattr(value, "data_ptr") or isinstance(value, (list, dict, set)):
             raise ValueError(name)
-
-
-def _codes(code: CodeType) -> Iterator[CodeType]:
-    yield code
-    for each in code.co_consts:
-        if isinstance(each, CodeType):
-            yield from _codes(each)

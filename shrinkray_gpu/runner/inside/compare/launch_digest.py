@@ -63,7 +63,7 @@ def _function(function: Any, seen: Set[int]) -> Iterator[str]:
     # By these a kernel's parameter is a constant, without which `tl.arange` takes none.
     yield repr((function.__defaults__, function.__kwdefaults__, function.__annotations__))
     named: Set[str] = set()
-    for code in _codes(function.__code__):
+    for code in codes(function.__code__):
         yield repr((code.co_code, code.co_names, code.co_varnames, [c for c in code.co_consts if not _is_code(c)]))
         named.update(code.co_names)
     held = {name: function.__globals__[name] for name in sorted(named) if name in function.__globals__}
@@ -90,11 +90,12 @@ def _values(held: Dict[str, Any], named: Set[str], seen: Set[int]) -> Iterator[s
             yield type(value).__qualname__ if of_triton else repr(value)
 
 
-def _codes(code: CodeType) -> Iterator[CodeType]:
+def codes(code: CodeType) -> Iterator[CodeType]:
+    """Of a function, and of those that are defined in it."""
     yield code
     for each in code.co_consts:
         if isinstance(each, CodeType):
-            yield from _codes(each)
+            yield from codes(each)
 
 
 def _is_code(constant: Any) -> bool:

@@ -122,7 +122,7 @@ class Tape:
             made = self._made_as(compared.actual, actual, written)
             if not narrows and self._are_rounded(actual, expected, exact, made, compared.expected.dtype):
                 return BlamedSide("tolerance", _ROUNDED % _name(made))
-            agrees = _is_near(ours, apart, NEAR) and self._agrees(ours, exact, coarse)
+            agrees = _is_near(ours, apart) and self._agrees(ours, exact, coarse)
             if not narrows and agrees and _is_far(theirs, apart):
                 by = "" if theirs["kind"] == "nan" else ", by up to %.3g" % theirs["largest"]
                 words = "off%s" % by if by else "not finite"
@@ -130,7 +130,7 @@ class Tape:
             if changed := self._changing(wanted, compared):
                 without = self._again(compared.expected, wanted, doubles=False, without=[at for at, _ in changed])
                 left = distance(self.torch, actual, without)
-                if _is_near(left, apart, NEAR) and self._agrees(left, without, coarse):
+                if _is_near(left, apart) and self._agrees(left, without, coarse):
                     names = ", ".join(dict.fromkeys(name for _, name in changed))
                     return BlamedSide("input", _CHANGED % (names, kernel))
             return BlamedSide("", _NARROWS if narrows else _STANDS if not _is_far(theirs, apart) else _MOVES)
@@ -314,9 +314,9 @@ def _name(dtype: Any) -> str:
     return str(dtype).rpartition(".")[2]
 
 
-def _is_near(off: Dict[str, Any], apart: Dict[str, Any], share: float) -> bool:
+def _is_near(off: Dict[str, Any], apart: Dict[str, Any]) -> bool:
     """Whether values are that near to others, of how far the two sides are apart; finite where one side is not."""
-    return bool(off["kind"] != "nan" and (apart["kind"] == "nan" or off["largest"] <= share * apart["largest"]))
+    return bool(off["kind"] != "nan" and (apart["kind"] == "nan" or off["largest"] <= NEAR * apart["largest"]))
 
 
 def _is_far(off: Dict[str, Any], apart: Dict[str, Any]) -> bool:

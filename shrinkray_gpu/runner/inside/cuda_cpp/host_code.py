@@ -150,7 +150,7 @@ def demangle(name: bytes) -> str:
 
 def parameters(signature: str) -> List[str]:
     """`["float*", "int"]` of `void fa::kernel<16>(float*, int)`; none where it has no list."""
-    inside = _split_off(signature)[1]
+    inside = split_off(signature)[1]
     found, depth, last = [], 0, 0
     for at, letter in enumerate(inside):
         depth += (letter in "(<[") - (letter in ")>]")
@@ -163,10 +163,10 @@ def parameters(signature: str) -> List[str]:
 
 def plain_name(signature: str) -> str:
     """`kernel` of `void fa::kernel<16>(float*)`."""
-    return re.sub(r"<.*", "", _split_off(signature)[0]).rpartition("::")[2].rpartition(" ")[2]
+    return re.sub(r"<.*", "", split_off(signature)[0]).rpartition("::")[2].rpartition(" ")[2]
 
 
-def _split_off(signature: str) -> Tuple[str, str]:
+def split_off(signature: str) -> Tuple[str, str]:
     """What stands before the list of parameters, and what is in it."""
     if not signature.endswith(")"):
         return signature, ""

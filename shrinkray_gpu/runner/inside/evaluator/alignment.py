@@ -24,11 +24,11 @@ from . import shapes
 from .access import Lane, at, can_be_false, reach
 from .causes import place_of
 from .instructions import widest, widths
-from .launch import ALL, LIMIT, LaunchedKernel, first_program, left, look
+from .launch import LaunchedKernel, first_program, left, look
 from .machine import Note
 from .memory import Address, Buffer
 from .module import ACCESSES, family
-from .numbers import Algebra, Lanes, Number, Sum, TooLarge, Unfollowed, wrapped
+from .numbers import ALL, Algebra, Lanes, Number, Sum, TooLarge, Unfollowed, wrapped
 from .trace import FACTOR, TERM, Step, Trace, inputs_of
 from .types import extents, pointee, signature
 
@@ -51,7 +51,7 @@ def evaluate(launch: LaunchedKernel, ttgir: str, llir: str) -> Evaluation:
     """The accesses of a launch that are not aligned, and why that may not be all."""
     if _is_narrow(launch, widest(llir)):
         return Evaluation()
-    seen = look(launch, limit=LIMIT)
+    seen = look(launch)
     known = widths(llir)
     causes: List[Cause] = []
     unknown = seen.machine.doubt or ("" if seen.whole else "a part of its program instances was looked at")
@@ -119,7 +119,7 @@ def _begins(
     offset, mask = shapes.mapped(offset, heads), shapes.mapped(mask, heads)
     if _all_multiples(offset, width):
         return None, ""
-    algebra = Algebra(LIMIT)
+    algebra = Algebra()
     bound = mask.bound if isinstance(mask, Unfollowed) else mask
     off = Lanes(algebra.tensor(offset) % width != 0, 0, 1)
     bad = algebra.both(1 if bound is None else bound, off)

@@ -13,7 +13,6 @@ from ..static.ttgir import Op
 from . import module as modules
 from .launch import (
     INSIDE,
-    LIMIT,
     OUTSIDE,
     UNKNOWN,
     Found,
@@ -33,10 +32,10 @@ MOST = 8
 
 def evaluate(launch: LaunchedKernel) -> Evaluation:
     """What goes wrong in one launch, and why that is not all that may."""
-    seen = look(launch, limit=LIMIT)
+    seen = look(launch)
     causes: List[Cause] = []
     for at, found in enumerate(seen.outside):
-        begins = origin(launch, seen, found, limit=LIMIT) if at < MOST else Origin("", op=found.op)
+        begins = origin(launch, seen, found) if at < MOST else Origin("", op=found.op)
         causes.append(_of_access(launch, found, begins))
     for found in seen.assertions:
         if found.state == OUTSIDE:
@@ -44,7 +43,7 @@ def evaluate(launch: LaunchedKernel) -> Evaluation:
     for found in seen.divisions:
         if found.state == OUTSIDE:
             causes.append(_of_condition(launch, found, kinds.DIVISION, kinds.ZERO))
-    accesses = sum(touches_memory(found, LIMIT) for found in seen.accesses)
+    accesses = sum(touches_memory(found) for found in seen.accesses)
     return Evaluation(tuple(causes), _unknown(seen), seen.hazard, accesses)
 
 

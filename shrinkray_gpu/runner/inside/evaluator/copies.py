@@ -18,7 +18,7 @@ from ..static.tma import ALIGNMENT, BASE, DESCRIBED, MEMDESC, tile
 from ..static.ttgir import VALUE, Op
 from . import module as modules
 from .access import at, reach
-from .launch import LIMIT, arguments_as_values, program_axes
+from .launch import arguments_as_values, program_axes
 from .machine import Handler, Machine, Note
 from .memory import Address, Described
 from .module import ACCESSES, Module, listed
@@ -55,7 +55,7 @@ def examine(ttgir: str, grid: Tuple[int, int, int], arguments: Sequence[Any]) ->
     module = modules.read(ttgir, accesses=False)
     if not module.functions:
         return RuleFinding(unknown="no kernel in the IR")
-    algebra = Algebra(LIMIT)
+    algebra = Algebra()
     programs, _ = program_axes(grid, PROGRAMS)
     values = arguments_as_values(arguments)
     machine = Machine(module, values, grid, handlers=_handlers(module), algebra=algebra, programs=programs)

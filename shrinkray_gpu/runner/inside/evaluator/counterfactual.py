@@ -12,10 +12,10 @@ from typing import Dict, FrozenSet, Iterable, List, Optional, Set, Tuple
 
 from ..static import cause as kinds
 from .access import Reach, at, reach
-from .launch import ALL, INSIDE, OUTSIDE, Found, LaunchedKernel, Look, happens, is_wholly_outside, look
+from .launch import INSIDE, OUTSIDE, Found, LaunchedKernel, Look, happens, is_wholly_outside, look
 from .machine import PROGRAM_AXES
 from .memory import Address, Buffer
-from .numbers import Algebra, Unfollowed, wrapped
+from .numbers import ALL, Algebra, Unfollowed, wrapped
 from .trace import Step
 from .types import extents, signature
 
@@ -29,7 +29,6 @@ class Counterfactual:
     launch: LaunchedKernel
     seen: Look
     found: Found
-    limit: int
     looks: Dict[object, Look] = field(default_factory=dict)
     """By what was another value in them."""
 
@@ -87,7 +86,7 @@ class Counterfactual:
             return False
         grid = self.launch.grid
         smaller = (tuple(n - (at == axis) for at, n in enumerate(grid)) for axis in range(3) if grid[axis] > 1)
-        looks = (look(replace(self.launch, grid=each), limit=self.limit) for each in smaller)  # type: ignore[arg-type]
+        looks = (look(replace(self.launch, grid=each)) for each in smaller)  # type: ignore[arg-type]
         return any({each.state for each in again.accesses if each.op is self.found.op} == {INSIDE} for again in looks)
 
     def beyond(self, indices: Iterable[Step]) -> FrozenSet[Step]:
@@ -196,7 +195,7 @@ class Counterfactual:
         asked = frozenset((id(step.function), step.name, value) for step, value in values.items())
         if asked not in self.looks:
             overrides = {(step.function, step.name): value for step, value in values.items()}
-            self.looks[asked] = look(self.launch, limit=self.limit, overrides=overrides)
+            self.looks[asked] = look(self.launch, overrides=overrides)
         return self.looks[asked]
 
 

@@ -12,7 +12,7 @@ from ..static.tma import BASE, NAME
 from ..static.ttgir import Op
 from .access import reach
 from .causes import place_of
-from .launch import LIMIT, LaunchedKernel, look
+from .launch import LaunchedKernel, look
 from .machine import Machine, Note
 from .memory import Address
 from .module import MAKES_DESCRIPTOR
@@ -23,7 +23,7 @@ from .trace import TERM, Trace, inputs_of, parameters_behind
 
 def evaluate(launch: LaunchedKernel) -> Evaluation:
     """Each such descriptor. Whether a copy is made by it is not asked."""
-    seen = look(launch, limit=LIMIT, handlers={**HANDLERS, MAKES_DESCRIPTOR: _noted})
+    seen = look(launch, handlers={**HANDLERS, MAKES_DESCRIPTOR: _noted})
     with torch.no_grad():
         found: List[Cause] = [_cause(launch, note) for note in seen.machine.notes if _is_off(note)]
     return Evaluation(tuple(dict.fromkeys(found)))
@@ -40,7 +40,7 @@ def _is_off(note: Note) -> bool:
         return False
     if isinstance(offset, int):
         return offset % BASE != 0
-    algebra = Algebra(LIMIT)
+    algebra = Algebra()
     try:
         return reach(algebra, 0, Lanes(algebra.tensor(offset) % BASE != 0, 0, 1)) is not None
     except TooLarge:

@@ -16,15 +16,12 @@ from .access import Lane, Reach, reach
 from .machine import PROGRAM_AXES, Handler, Machine, Note
 from .memory import Address, Buffer, Described
 from .module import DIVISIONS, REACHING, Module
-from .numbers import Algebra, Lanes, TooLarge, Unfollowed, ends, exact, wrapped
+from .numbers import ALL, Algebra, Lanes, TooLarge, Unfollowed, ends, exact, wrapped
 from .operations import HANDLERS
 from .types import extents, pointee, signature
 
 INSIDE, OUTSIDE, UNKNOWN = "inside", "outside", "unknown"
 
-LIMIT = 1 << 20
-"""Lanes of one tensor. Beyond that some program instances are looked at, or it is unknown."""
-ALL = 1 << 30
 FEW = (48, 6)
 """Program instances along each axis of the grid where all of them are too many lanes."""
 
@@ -106,17 +103,16 @@ class Look:
 def look(
     launch: LaunchedKernel,
     *,
-    limit: int,
     overrides: Optional[Dict[Any, Any]] = None,
     handlers: Dict[str, Handler] = HANDLERS,
 ) -> Look:
-    """Run the launch, of all program instances if those take no tensor of more than `limit` elements, else of some."""
+    """Run the launch, of all program instances if those take no tensor of more than LIMIT elements, else of some."""
     module = modules.read(launch.raw)
     with torch.no_grad():
-        found = _look(module, launch, limit, ALL, overrides, handlers)
+        found = _look(module, launch, ALL, overrides, handlers)
         if _too_large(found):
             for most in FEW:
-                found = _look(module, launch, limit, most, overrides, handlers)
+                found = _look(module, launch, most, overrides, handlers)
                 if not _too_large(found):
                     break
     return found
@@ -126,10 +122,8 @@ def _too_large(found: Look) -> bool:
     return any(each.why == "too many lanes" for each in (*found.accesses, *found.assertions))
 
 
-def _look(
-    module: Module, launch: LaunchedKernel, limit: int, most: int, overrides: Any, handlers: Dict[str, Handler]
-) -> Look:
-    algebra = Algebra(limit)
+def _look(module: Module, launch: LaunchedKernel, most: int, overrides: Any, handlers: Dict[str, Handler]) -> Look:
+    algebra = Algebra()
     programs, whole = program_axes(launch.grid, most)
     machine = Machine(
         module,
@@ -265,11 +259,11 @@ def is_wholly_outside(found: Found) -> bool:
     return reached is not None and (reached.low >= buffer.size or reached.high < 0)
 
 
-def touches_memory(found: Found, limit: int) -> bool:
+def touches_memory(found: Found) -> bool:
     """Whether an access may do anything: its mask is not false everywhere. Of one of too many lanes nobody knows."""
     mask = found.note.mask
     try:
-        return isinstance(mask, Unfollowed) or reach(Algebra(limit), 0, mask) is not None
+        return isinstance(mask, Unfollowed) or reach(Algebra(), 0, mask) is not None
     except TooLarge:
         return True
 

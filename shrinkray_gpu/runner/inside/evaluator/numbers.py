@@ -15,6 +15,10 @@ from typing import Any, Callable, Iterable, List, Optional, Sequence, Tuple, Uni
 
 import torch
 
+LIMIT = 1 << 20
+"""Lanes of one tensor. Beyond that some program instances are looked at, or it is unknown."""
+ALL = 1 << 30
+
 
 class TooLarge(Exception):
     """A value that would take more numbers than may be spent on one."""
@@ -118,7 +122,7 @@ _INT64 = 1 << 63
 class Algebra:
     """Arithmetic on numbers. `limit`: elements that one tensor may have."""
 
-    def __init__(self, limit: int) -> None:
+    def __init__(self, limit: int = LIMIT) -> None:
         self.limit = limit
 
     def tensor(self, value: Number) -> Any:

@@ -68,16 +68,16 @@ class Origin:
     operands: Tuple[int, ...] = ()
 
 
-def origin(launch: LaunchedKernel, seen: Look, found: Found, *, limit: int) -> Origin:
+def origin(launch: LaunchedKernel, seen: Look, found: Found) -> Origin:
     """The origin of an access that is outside."""
-    begins = _Search(launch, seen, found, limit).origin()
+    begins = _Search(launch, seen, found).origin()
     return replace(begins, source=" ".join(filter(None, (begins.source, *seen.machine.counted))))
 
 
 class _Search:
-    def __init__(self, launch: LaunchedKernel, seen: Look, found: Found, limit: int) -> None:
+    def __init__(self, launch: LaunchedKernel, seen: Look, found: Found) -> None:
         self.launch, self.found = launch, found
-        self.what_if = Counterfactual(launch, seen, found, limit)
+        self.what_if = Counterfactual(launch, seen, found)
         self.note, self.lane = found.note, found.lane
         self.trace = Trace(self.note.frame, self.note.env, self.note.op)
         self.given = Factors(self.what_if, self.trace)

@@ -19,10 +19,10 @@ from ..static.cause import Cause, Evaluation
 from ..static.ttgir import VALUE, Op
 from .access import can_be_false
 from .causes import place_of
-from .launch import LIMIT, LaunchedKernel, Look, look
+from .launch import LaunchedKernel, Look, look
 from .memory import Buffer
 from .module import Module
-from .numbers import TooLarge
+from .numbers import LIMIT, TooLarge
 from .operations import NOTING_ALL
 from .stored import StoredValues
 from .touches import ATOMIC, LOAD, STORE, Programs, Touch, are_apart, kind_of, lane_of, lanes, places, touches
@@ -59,7 +59,7 @@ def evaluate(launch: LaunchedKernel) -> Evaluation:
     if math.prod(launch.grid) <= 1:
         return Evaluation()
     launch = replace(launch, written=_written(launch), once=frozenset())
-    seen = look(launch, limit=LIMIT, handlers=NOTING_ALL)
+    seen = look(launch, handlers=NOTING_ALL)
     found, elsewhere = touches(launch, seen.machine)
     storages: Dict[int, List[Touch]] = {}
     for each in found:
@@ -120,7 +120,7 @@ def _of_storage(found: List[Touch], seen: Look, written: FrozenSet[int]) -> Tupl
     if STORE not in kind and kind != {ATOMIC, LOAD}:
         return [], ""
     all_programs = Programs.of(seen.machine)
-    if are_apart(found, all_programs, LIMIT):
+    if are_apart(found, all_programs):
         return [], ""
     anywhere = next((each for each in found if each.offset is None), None)
     known = [each for each in found if each.offset is not None]
@@ -165,7 +165,7 @@ def _races(found: List[Touch], every: Programs, written: FrozenSet[int]) -> Tupl
     low, high = _ends(torch.cat([place for place, _ in cells]), torch.cat([program for _, program in cells]))
     groups = _groups(found, cells, low, high)
     del low, high
-    values = StoredValues(programs, written, LIMIT)
+    values = StoredValues(programs, written)
     races: List[Race] = []
     unknown = "" if programs == every else TOO_MANY
     for first, other in itertools.combinations_with_replacement(groups, 2):

@@ -46,8 +46,8 @@ class StoredValues:
     """Numbers for what program instances store. `written`: storages that the launch writes to. Raises TooLarge where
     the values that it hangs on are too many."""
 
-    def __init__(self, programs: Programs, written: FrozenSet[int], limit: int) -> None:
-        self._programs, self._written, self._algebra = programs, written, Algebra(limit)
+    def __init__(self, programs: Programs, written: FrozenSet[int]) -> None:
+        self._programs, self._written, self._algebra = programs, written, Algebra()
         self._known: Dict[Tuple[int, str, int], Any] = {}
         self._numbers: Dict[Tuple[int, str, int], Any] = {}
         self._literals: Dict[str, int] = {}

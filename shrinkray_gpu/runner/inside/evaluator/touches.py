@@ -13,7 +13,7 @@ from .launch import LaunchedKernel, left
 from .machine import PROGRAM_AXES, Machine, Note
 from .memory import Address, Buffer
 from .module import ACCESSES, DESCRIBED
-from .numbers import Lanes, Number, Sum, Unfollowed, broadcast, elements, wrapped
+from .numbers import LIMIT, Lanes, Number, Sum, Unfollowed, broadcast, elements, wrapped
 from .types import extents, pointee, signature
 
 LOAD, ATOMIC, STORE = "load", "atomic", "store"
@@ -173,9 +173,9 @@ def _spread(touch: Touch, programs: Programs) -> Tuple[Any, Any, Any]:
     return offset.expand(shape), number.expand(shape), holds.expand(shape)
 
 
-def are_apart(found: Sequence[Touch], programs: Programs, limit: int) -> bool:
+def are_apart(found: Sequence[Touch], programs: Programs) -> bool:
     """Whether each program instance keeps to a range of bytes of its own, for sure."""
-    if programs.count > limit or any(each.offset is None for each in found):
+    if programs.count > LIMIT or any(each.offset is None for each in found):
         return False
     lows = EVERYWHERE.expand(programs.shape)
     highs = -lows

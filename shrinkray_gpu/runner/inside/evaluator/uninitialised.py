@@ -12,10 +12,10 @@ from ..static.cause import Cause, Evaluation
 from . import shapes
 from .access import can_be_false, reach
 from .causes import place_of
-from .launch import ALL, INSIDE, LIMIT, Found, LaunchedKernel, first_program, found_of, left, look
+from .launch import INSIDE, Found, LaunchedKernel, first_program, found_of, left, look
 from .memory import Buffer, Described
 from .module import family
-from .numbers import Algebra, Unfollowed
+from .numbers import ALL, Algebra, Unfollowed
 from .trace import FACTOR, TERM, Trace, inputs_of
 from .types import extents, signature
 
@@ -25,13 +25,13 @@ def evaluate(launch: LaunchedKernel) -> Evaluation:
     buffers = [value.buffer if isinstance(value, Described) else value for value in launch.arguments]
     if all(buffer.written for buffer in buffers if isinstance(buffer, Buffer)):
         return Evaluation()
-    seen = look(launch, limit=LIMIT)
+    seen = look(launch)
     unknown = seen.machine.doubt or ("" if seen.whole else "a part of its program instances was looked at")
     if "descriptor" in launch.raw:
         unknown = unknown or "a copy by a descriptor may load what nobody wrote"
     causes: Dict[int, Cause] = {}
     with torch.no_grad():
-        for found in (found_of(Algebra(LIMIT), note) for note in left(launch, seen.machine)):
+        for found in (found_of(Algebra(), note) for note in left(launch, seen.machine)):
             if found.op.name == "tt.load":
                 wrong, why = _judged(launch, found)
                 unknown = unknown or (why and "%s: %s" % (found.op.name, why))
@@ -44,7 +44,7 @@ def _judged(launch: LaunchedKernel, found: Found) -> Tuple[bool, str]:
     """Whether one load meets unwritten memory, or why nobody knows."""
     buffer, mask = found.buffer, found.note.mask
     bound = mask.bound if isinstance(mask, Unfollowed) else mask
-    if buffer is not None and buffer.written or bound is not None and reach(Algebra(LIMIT), 0, bound) is None:
+    if buffer is not None and buffer.written or bound is not None and reach(Algebra(), 0, bound) is None:
         return False, ""
     if buffer is None:
         return False, found.why or "a load through an unknown pointer"

@@ -32,10 +32,10 @@ class IrRegion:
 
 
 class Op:
-    """One operation: `results = name body`, with its regions. `of_floats`: arithmetic that makes or compares floats.
-    `place`: its location as the text has it, `#loc12`; empty if `parse` was not asked for places."""
+    """One operation: `results = name body`, with its regions. `place`: its location as the text has it, `#loc12`;
+    empty if `parse` was not asked for places."""
 
-    __slots__ = ("results", "name", "body", "regions", "tail", "place", "of_floats", "_operands")
+    __slots__ = ("results", "name", "body", "regions", "tail", "place", "_operands")
 
     def __init__(self, results: List[str], name: str, body: str) -> None:
         self.results = results
@@ -44,7 +44,6 @@ class Op:
         self.tail = ""
         self.place = ""
         self.regions: List[IrRegion] = []
-        self.of_floats = name.startswith(("arith.", "math.")) and _FLOATS.search(body) is not None
         self._operands: Optional[List[str]] = None
 
     def operands(self) -> List[str]:
@@ -61,7 +60,6 @@ _BLOCK = re.compile(r"^(\^\w+)(?:\((.*)\))?:")
 _ARGUMENT = re.compile(r"(%[\w.$-]+): ")
 _PART = re.compile(r"^(default|partition\d+)\b")
 _PLACE = re.compile(r" loc\((#loc\d*)\)$")
-_FLOATS = re.compile(r" (?:tensor<(?:\d+x)+)?b?f\d\w*(?:, #\w+)?>?$")
 
 
 _BITS = {"f64": 64, "i64": 64, "f32": 32, "i32": 32, "tf32": 32, "f16": 16, "bf16": 16, "i16": 16}

@@ -6,7 +6,6 @@ launched.
     catch_up(arch, names)   before a fork: modules that earlier ones had to import
     virtual(arch, watch)    around one candidate
     sticky()                the driver's answer afterwards: 716, or 0
-    undecided_launches()    launches on which the static rule has no opinion
 
 `claims` and `gpu` hold the state; `dispatch` and `function` are the two torch modes that keep up the claim; `cuda`,
 `streams`, `host` and `driver` answer for torch.cuda, the rest of torch, and Triton's driver; `operators` is for those
@@ -29,7 +28,7 @@ from ..process.patches import Patches
 from . import codeless, foreign_options
 from .gpu import Gpu
 
-__all__ = ["before_imports", "catch_up", "prepare", "sticky", "undecided_launches", "virtual"]
+__all__ = ["before_imports", "catch_up", "prepare", "sticky", "virtual"]
 
 _last: Optional[Gpu] = None
 
@@ -37,11 +36,6 @@ _last: Optional[Gpu] = None
 def sticky() -> int:
     """The sticky CUDA error that the last candidate ended in, once the host has learnt of it."""
     return _last.sticky if _last is not None else 0
-
-
-def undecided_launches() -> List[str]:
-    """Launches of the last candidate that a static rule could not decide, and why."""
-    return list(_last.undecided) if _last is not None else []
 
 
 @contextlib.contextmanager

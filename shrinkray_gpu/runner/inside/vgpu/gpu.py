@@ -32,7 +32,6 @@ class Gpu:
         self.broken: Optional[Tuple[Rule, str]] = None  # the fault that the host has learnt of
         self.late: Optional[Tuple[Rule, str]] = None  # the one that a device which is late ends in
         self.awaited = False  # whether the host has waited since
-        self.undecided: List[str] = []  # launches on which a static rule had no opinion, and why
         self.harmed = ""  # why a real device would be in another sticky error already
         self.ended: List[Dict[str, Any]] = []  # records of launches that ended in a fault, and were not waited for
         self.capture: Optional[Faults] = None  # faults of the CUDA graph that is being captured

@@ -27,8 +27,6 @@ PROGRAMS = 1 << 12
 """Program instances of one launch."""
 SECONDS = 4.0
 """Of processor time, for all launches of one run together."""
-_NOBODYS = 0xA5
-"""In each byte of a storage that nobody knows, before the kernel writes there."""
 
 Given = Sequence[Tuple[Any, Any]]
 
@@ -50,7 +48,7 @@ def run(gpu: Gpu, src: Any, args: Sequence[Any], given: Given, facts: LaunchFact
         kept = _file(gpu, arguments, facts.grid, blank)
         contents = _read(kept, [interpreter.as_bytes(tensor).numel() for tensor in written])
         if contents is None:
-            told = interpreter.outputs(src.fn, arguments, facts.grid, written, blank, _NOBODYS, left)
+            told = interpreter.outputs(src.fn, arguments, facts.grid, written, blank, left)
             gpu.interpreting += told.seconds
             contents = told.contents
             if contents is None:
@@ -161,4 +159,4 @@ def _stays_inside(facts: LaunchFacts) -> bool:
 def _is_left(content: Any, width: int) -> bool:
     """Whether some element is as it was."""
     elements = content[: len(content) // width * width].view(-1, width)
-    return bool((elements == _NOBODYS).all(dim=1).any()) or len(content) % width > 0
+    return bool((elements == interpreter.NOBODYS).all(dim=1).any()) or len(content) % width > 0

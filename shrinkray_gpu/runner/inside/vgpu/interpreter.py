@@ -28,6 +28,8 @@ tl: Any = None
 """`triton.language`, in the fork: where the interpreter looks for it."""
 PATIENCE = 10
 """Seconds by the clock for each of processor time: the machine may have other work."""
+NOBODYS = 0xA5
+"""In each byte of a storage that nobody knows, before the kernel writes there."""
 
 
 @dataclass(frozen=True)
@@ -45,16 +47,15 @@ def outputs(
     grid: Tuple[int, int, int],
     written: Sequence[Any],
     blank: Sequence[Any],
-    filling: int,
     seconds: float,
 ) -> Told:
     """Run a JIT function of Triton's on tensors of the CPU, which stay as they are. `written`: those of whose storages
-    the contents are wanted. `blank`: those that are filled with a byte first. `seconds`: of processor time."""
+    the contents are wanted. `blank`: those that are filled with NOBODYS first. `seconds`: of processor time."""
     reading, writing = pipe()
     process = fork()
     if not process:
         close(reading)
-        _child(writing, kernel, arguments, grid, written, blank, filling, seconds)
+        _child(writing, kernel, arguments, grid, written, blank, seconds)
     close(writing)
     try:
         sent = _received(reading, monotonic() + PATIENCE * seconds)
@@ -86,7 +87,7 @@ def _received(fd: int, until: float) -> bytes:
 
 
 def _child(
-    fd: int, kernel: Any, arguments: Dict[str, Any], grid: Any, written: Any, blank: Any, filling: int, seconds: float
+    fd: int, kernel: Any, arguments: Dict[str, Any], grid: Any, written: Any, blank: Any, seconds: float
 ) -> None:
     try:
         gc.disable()  # see warm_up
@@ -97,7 +98,7 @@ def _child(
         sys.stdout = sys.stderr = open(os.devnull, "w")
         own = _Own()
         for tensor in blank:
-            as_bytes(own.copy(tensor)).fill_(filling)
+            as_bytes(own.copy(tensor)).fill_(NOBODYS)
         taken = {
             name: own.copy(value) if isinstance(value, torch.Tensor) else value for name, value in arguments.items()
         }

@@ -66,7 +66,7 @@ def _judge(gpu: Gpu, grid: Tuple[int, int, int], given: List[Tuple[Any, Any]]) -
     if gpu.evaluations is None:
         gpu.evaluations = Evaluations(gpu)
     facts = gpu.evaluations.facts(kernel, grid, given)
-    _is_condemned(gpu, kernel, gpu.watch.launches[-1], facts)
+    _is_condemned(gpu, gpu.watch.launches[-1], facts)
     # An overrun may go unnoticed, a null pointer never does: then the fault of a later launch is not what is seen.
     if not gpu.harmed and any(isinstance(value, Buffer) and value.null for value in facts.args):
         found = facts.evaluation()
@@ -74,15 +74,13 @@ def _judge(gpu: Gpu, grid: Tuple[int, int, int], given: List[Tuple[Any, Any]]) -
     return facts
 
 
-def _is_condemned(gpu: Gpu, kernel: Any, record: Record, facts: LaunchFacts, *, late: bool = False) -> bool:
+def _is_condemned(gpu: Gpu, record: Record, facts: LaunchFacts, *, late: bool = False) -> bool:
     """Whether a launch breaks a rule; if `late`, by what the host overwrote."""
     held = gpu.rules()
-    return any(_condemned(gpu, rule, rule.examine(facts), facts, kernel, record, late) for rule in held)
+    return any(_condemned(gpu, rule, rule.examine(facts), facts, record, late) for rule in held)
 
 
-def _condemned(
-    gpu: Gpu, rule: Rule, finding: RuleFinding, facts: LaunchFacts, kernel: Any, record: Record, late: bool
-) -> bool:
+def _condemned(gpu: Gpu, rule: Rule, finding: RuleFinding, facts: LaunchFacts, record: Record, late: bool) -> bool:
     unknown = gpu.harmed if finding.reason else finding.unknown
     if finding.reason and not unknown:
         place = ""
@@ -92,7 +90,6 @@ def _condemned(
         return True
     if unknown:
         record["undecided"] = rules.fault_text(rule, unknown)
-        gpu.undecided.append("%s: %s" % (kernel.name, unknown))
     return False
 
 
@@ -110,7 +107,7 @@ def _queue(gpu: Gpu, given: List[Tuple[Any, Any]], facts: Optional[LaunchFacts])
 
     def judge(values: Tuple[Any, ...], later: Later) -> bool:
         anew = evaluations.later_facts(kernel, grid, record, values, later)
-        return _is_condemned(gpu, kernel, record, anew, late=True)
+        return _is_condemned(gpu, record, anew, late=True)
 
     key = (kernel.hash, grid, tuple(record["args"]))
     gpu.copies.launched(key, facts.args, read, written, None if record["fault"] else judge)
