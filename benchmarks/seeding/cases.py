@@ -155,7 +155,8 @@ def draw(
     """Faults of a half that this machine's oracles see, in an order that the seed fixes.
 
     `kernels` tells what a program runs (nothing where it does not end well), `shows` whether the oracle sees a fault.
-    No operator (`share`) and no package has more than its share of `limit`. An operator that has had fewer faults comes first.
+    No operator (`share`) and no package has more than its share of `limit`. An operator that has had fewer faults comes
+    first.
     """
     planted, sources = Counter[str](), Counter[str]()
     had: dict[str, set[str]] = {}
