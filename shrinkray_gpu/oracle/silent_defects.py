@@ -15,7 +15,6 @@ from shrinkray_gpu.runner.run import Run
 
 WHOSE = {
     False: "the reduction brought that, the original has nothing of it",
-    True: "the original has the like",
     None: "whether the original has the like is not known",
 }
 
@@ -52,7 +51,8 @@ class SilentDefects:
         return ""
 
     def second(self, run: Run, of_fault: Container[str]) -> str:
-        """What a run of the repro has of it beside its fault, and whose doing that is; empty if nothing is known.
+        """What a run of the repro has of it and the original has not, or for all that is known; empty if nothing.
         `of_fault`: the static rules that the fault itself breaks."""
-        silent = (cause for launch in run.launches for cause in launch.silent if cause.breaks not in of_fault)
+        found = (cause for launch in run.launches for cause in launch.silent)
+        silent = (cause for cause in found if self._has(cause) is not True and cause.breaks not in of_fault)
         return next((f"{cause.sentence}; {WHOSE[self._has(cause)]}" for cause in silent), "")
