@@ -59,6 +59,7 @@ OVERLAYS = packages.BUILD / "overlays" / str(os.getpid())
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     commands = parser.add_subparsers(dest="command", required=True)
+    operators = [one.name for one in OPERATORS]
     for name in ("list", "run", "judge", "verdicts"):
         command = commands.add_parser(name)
         command.add_argument("--half", choices="AB", default="A", help="A: to look at; B: for figures")
@@ -70,6 +71,7 @@ def main() -> None:
         command.add_argument("--timeout", type=float, default=300.0, help="seconds a reduction")
         command.add_argument("--commit", help="names the row; default: the tree's")
         command.add_argument("--oracle", action="append", choices=list(ORACLES), help="only faults that this one sees")
+        command.add_argument("--operator", action="append", choices=operators, help="only faults of this one")
         command.add_argument("--at-a-time", type=int, default=1, help="reductions")
         command.add_argument("--until", type=float, default=math.inf, help="seconds, after which no more is begun")
         command.add_argument("--option", action="append", default=[], help="given to `shrink` too")
@@ -110,6 +112,7 @@ def _run(faults: list[cases.Planted], machine: runs.Machine, given: argparse.Nam
     board = scoreboard.load(given.results)
     key = {"commit": given.commit or packages.commit(), "half": given.half, "seed": given.seed, "arch": given.arch}
     key |= {"options": given.option} if given.option else {}
+    key |= {"operators": given.operator} if given.operator else {}
     row = scoreboard.row_of(board, key | ({"oracles": given.oracle} if given.oracle else {}))
     done = {one["name"] for one in row["faults"]}
     cells = [
@@ -233,10 +236,20 @@ def drawn(machine: runs.Machine, pool: Pool, given: argparse.Namespace) -> Itera
         return bool(memory.get(f"{fault.name}: {fault.diff}", lambda: seen_in(fault, asked))) or dies(fault)
 
     oracles = given.oracle or [one for one in ORACLES if one != VALUES]
-    operators = [one for one in OPERATORS if one.oracle in oracles]
+    named = given.operator or [one.name for one in OPERATORS]
+    operators = [one for one in OPERATORS if one.oracle in oracles and one.name in named]
     calls = programs.programs(programs.COMPARED if values else programs.CALLS)
     half, seed, limit = given.half, given.seed, given.limit
-    found = cases.draw(calls, half=half, seed=seed, kernels=kernels, shows=shows, limit=limit, operators=operators)
+    found = cases.draw(
+        calls,
+        half=half,
+        seed=seed,
+        kernels=kernels,
+        shows=shows,
+        limit=limit,
+        operators=operators,
+        share=1.0 if given.operator else cases.OPERATOR_SHARE,
+    )
     return (replace(fault, on_gpu=DIES) if dies(fault) else fault for fault in found)
 
 

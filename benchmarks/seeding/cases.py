@@ -150,11 +150,13 @@ def draw(
     shows: Callable[[Planted], bool],
     limit: int,
     operators: Sequence[Operator] = OPERATORS,
+    share: float = OPERATOR_SHARE,
 ) -> Iterator[Planted]:
     """Faults of a half that this machine's oracles see, in an order that the seed fixes.
 
     `kernels` tells what a program runs (nothing where it does not end well), `shows` whether the oracle sees a fault.
-    No operator and no package has more than its share of `limit`. An operator that has had fewer faults comes first.
+    No operator (`share`) and no package has more than its share of `limit`. An operator that has had fewer faults comes
+    first.
     """
     planted, sources = Counter[str](), Counter[str]()
     had: dict[str, set[str]] = {}
@@ -166,7 +168,7 @@ def draw(
                 return
             if sources[program.package] >= max(1, PACKAGE_SHARE * limit):
                 continue
-            free = [one for one in asked if planted[one.name] < max(1, OPERATOR_SHARE * limit)]
+            free = [one for one in asked if planted[one.name] < max(1, share * limit)]
             free = [one for one in free if one.name not in had.setdefault(program.key, set())]
             free.sort(key=lambda one: (planted[one.name], _order(seed, program.key + one.name)))
             if (found := _first(program, free, half, seed, kernels, shows)) is not None:

@@ -59,7 +59,7 @@ def with_dry(plan: Plan, dry: Pool, source: str) -> Plan:
         note += ", and the static rule tells the fault from the compiled kernel"
     elif excludes:
         note += ", and the kernel's IR tells which candidates cannot show the fault"
-    if excludes and isinstance(plan.oracle, SameFaultOracle) and plan.oracle.causes is None:
+    if excludes and isinstance(plan.oracle, SameFaultOracle):
         plan = replace(plan, seen=replace(plan.seen, oracle=plan.oracle.with_causes(run)))
     plan = _going_before(plan, dry, max(FLOOR, 4 * run.seconds), note, predicts=predicts, excludes=excludes)
     return without_machine_code(plan, dry, source) if predicts else plan

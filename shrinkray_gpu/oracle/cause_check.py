@@ -9,7 +9,7 @@ goes wrong that did not before.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -64,12 +64,19 @@ class LaunchCauses:
     kept: bool = False
     """Whether all that the host does to make what goes wrong is kept. Then an index from memory comes from a tensor
     that holds the same, and an assertion compares the same values."""
+    others: tuple[Cause, ...] | None = ()
+    """What goes wrong in the other launches; None where not all of these could be followed."""
 
     @classmethod
     def of(cls, run: Run) -> LaunchCauses | None:
         """Those of the first launch in which anything goes wrong; None where nothing does, or nobody knows."""
         launch = faulting_launch(run)
-        return cls(launch.kernel, launch.causes, launch.unfollowed) if launch is not None and launch.causes else None
+        if launch is None:
+            return None
+        beside = [each for each in run.launches if each is not launch]
+        unknown = any(each.unfollowed for each in beside)
+        others = tuple(dict.fromkeys(cause for each in beside for cause in each.causes))
+        return cls(launch.kernel, launch.causes, launch.unfollowed, others=None if unknown else others)
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> LaunchCauses:
@@ -78,7 +85,12 @@ class LaunchCauses:
         def tuples(one: Mapping[str, Any]) -> dict[str, Any]:
             return {name: tuple(value) if isinstance(value, list) else value for name, value in one.items()}
 
-        return cls(**{**data, "causes": tuple(Cause(**tuples(one)) for one in data["causes"])})
+        causes = {
+            name: tuple(Cause(**tuples(one)) for one in data[name])
+            for name in ("causes", "others")
+            if data.get(name) is not None
+        }
+        return cls(**{**data, **causes})
 
     def __str__(self) -> str:
         first = self.causes[0]
@@ -155,6 +167,16 @@ class LaunchCauses:
             if known is None:
                 return f"something else goes wrong, too: {cause.sentence}"
             left.remove(known)
+        return self._difference_beside(launch, run)
+
+    def _difference_beside(self, faulting: Launch, run: Run) -> str:
+        """The same of the other launches, one of which may have become faulty as well."""
+        known = (*self.causes, *(self.others or ()))
+        beside = [each for each in run.launches if each is not faulting] if self.others is not None else []
+        for launch in beside:
+            for cause in launch.causes:
+                if all(_drift(one, cause) for one in known):
+                    return f"something else goes wrong in the launch of {launch.kernel}, too: {cause.sentence}"
         return ""
 
 
@@ -205,8 +227,10 @@ def _drift(mine: Cause, theirs: Cause) -> str:
         return f"the {mine.access} has lost its mask"
     if mine.below != theirs.below:
         return f"the {mine.access} leaves the tensor at its other end"
-    if mine.kind in GUARDED and theirs.guards < mine.guards:
+    if mine.kind in GUARDED and len(theirs.guards) < len(mine.guards):
         return f"the {mine.access} has lost a condition that led to it"
+    if mine.kind in GUARDED and any(not _has_like(theirs.guards, guard) for guard in mine.guards):
+        return f"the condition that leads to the {mine.access} hangs on less"
     if mine.kind == WRONG_MASK and mine.beyond != (TRIP,) and theirs.bounds < mine.bounds:
         return f"the mask of the {mine.access} compares with fewer arguments"
     if mine.by_one and not theirs.by_one:
@@ -269,6 +293,16 @@ def _drift_where_kept(mine: Cause, theirs: Cause) -> str:
     if is_of_grid(mine) and not is_of_grid(theirs) or mine.beyond and not theirs.beyond:
         return "another index leaves the tensor, or nobody knows which"
     return ""
+
+
+def _has_like(guards: Iterable[str], mine: str) -> bool:
+    """Whether one of these hangs on all that mine does: indices of whichever sort are one thing, and numbers nothing.
+    A literal that is in the address by chance as well makes no guard of a condition."""
+    return any(_decides(mine) <= _decides(guard) for guard in guards)
+
+
+def _decides(guard: str) -> set[str]:
+    return {PROGRAM if word in INDICES else word for word in guard.split()} - {CONSTANT}
 
 
 def _article(cause: Cause) -> str:

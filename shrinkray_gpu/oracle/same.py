@@ -15,6 +15,7 @@ from shrinkray_gpu.oracle.comparison_check import ComparisonCheck
 from shrinkray_gpu.oracle.fault import Fault, Reference, casts, kernels, lookalike
 from shrinkray_gpu.oracle.needs import UNASKED
 from shrinkray_gpu.oracle.oracle import Oracle
+from shrinkray_gpu.oracle.silent_defects import SilentDefects
 from shrinkray_gpu.oracle.verdict import Verdict, lacks, unclear
 from shrinkray_gpu.oracle.words import weakness
 from shrinkray_gpu.runner.run import Run
@@ -36,6 +37,8 @@ class SameFaultOracle(Oracle):
     """None before calibration, and where the original shows no fault or the question is about something else."""
     causes: LaunchCauses | None = None
     """Where what goes wrong in the original begins; None before calibration, and where nobody knows."""
+    silent: SilentDefects | None = None
+    """What is wrong with the original that no device tells of; None before calibration, and where nobody looked."""
     comparison: ComparisonCheck | None = None
     """Of what kernels wrote, where the original fails one; None before calibration."""
     strict: bool = True
@@ -51,7 +54,7 @@ class SameFaultOracle(Oracle):
             return lacks(f"another cause: {drift}") if drift else verdict
         if self.reference is None:
             drift = self._drift(run) if verdict.faults and self.strict else ""
-            return lacks(f"another cause: {drift}") if drift else verdict
+            return lacks(drift) if drift else verdict
         seen = Fault.of(run)
         if not verdict.faults:
             wanted = self.reference.fault
@@ -62,7 +65,7 @@ class SameFaultOracle(Oracle):
         if slip := self.reference.slip(seen, kernels(run)):
             return dataclasses.replace(lacks(f"another fault: {slip}"), other=seen)
         if drift := self._drift(run):
-            return dataclasses.replace(lacks(f"another cause: {drift}"), other=seen)
+            return dataclasses.replace(lacks(drift), other=seen)
         if self.needs.written and run.unwritten:
             return dataclasses.replace(lacks(UNWRITTEN % run.unwritten), other=seen)
         if self.comparison is not None:
@@ -76,7 +79,12 @@ class SameFaultOracle(Oracle):
         return lacks(f"{' and '.join(_CASTS[cast] for cast in sorted(now - before))}, as nowhere in the original")
 
     def _drift(self, run: Run) -> str:
-        return self.causes.difference(run) if self.causes is not None and run.virtual else ""
+        if not run.virtual:
+            return ""
+        if drift := self.causes.difference(run) if self.causes is not None else "":
+            return f"another cause: {drift}"
+        second = self.silent.brought(run) if self.silent is not None else ""
+        return second and f"a second defect: {second}"
 
     def judge_text(self, text: str, name: str) -> Verdict:
         return self.inner.judge_text(text, name)
@@ -93,7 +101,8 @@ class SameFaultOracle(Oracle):
             needs = dataclasses.replace(needs, interpreted=True)
         names = ("short_of_memory", "short_of_room", "warning")
         shared = {name: getattr(inner, name) for name in names}
-        return self._with(inner=inner, reference=bound, causes=causes, needs=needs, **shared)
+        silent = SilentDefects.of(reference) if reference.virtual else None
+        return self._with(inner=inner, reference=bound, causes=causes, silent=silent, needs=needs, **shared)
 
     def refusal(self, run: Run) -> str:
         return self.inner.refusal(run)
@@ -102,9 +111,12 @@ class SameFaultOracle(Oracle):
         return self._with(inner=self.inner.taking_either())
 
     def with_causes(self, run: Run) -> SameFaultOracle:
-        """The same oracle, which holds candidates against the causes that a dry run of the original shows."""
+        """The same oracle, which holds candidates against the causes that a dry run of the original shows, and against
+        what else it shows to be wrong."""
         bound = self.reference is not None or bool(self.inner.needs.sanitizer)
-        return self._with(causes=LaunchCauses.of(run)) if self.strict and bound else self
+        if not (self.strict and bound):
+            return self
+        return self._with(causes=self.causes or LaunchCauses.of(run), silent=SilentDefects.of(run))
 
     def may_compare(self, run: Run, text: str) -> bool:
         """Whether what the original shows in this run may be that a check of what its kernels wrote fails: it asserts,

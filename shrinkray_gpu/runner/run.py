@@ -97,6 +97,10 @@ class Launch:
     """Why that may not be all; empty where nothing else goes wrong."""
     accesses: int = 0
     """How many loads, stores and atomics may touch memory in it, where it was followed."""
+    silent: tuple[Cause, ...] = ()
+    """On the virtual GPU: races, and loads of what nobody wrote, which a device lets pass."""
+    unordered: str = NOT_FOLLOWED
+    """Why there may be other races; empty where there are none."""
     interpreted: bool = False
     """On the virtual GPU: whether Triton's interpreter ran it, so that its tensors hold what it wrote."""
     guessed: bool = False

@@ -67,6 +67,7 @@ class Health:
 
 def health(
     text: str,
+    first: Run,
     trial: Trial,
     *,
     file: str,
@@ -75,11 +76,11 @@ def health(
     most: int = MOST,
     seconds: float = SECONDS,
 ) -> Health:
-    """Look for the twin of a program whose file the IR calls `file`. `offered`: edits that are known to end the fault.
-    `allowed`: which edits may be made."""
+    """Look for the twin of a program whose file the IR calls `file`. `first`: its own trial. `offered`: edits that are
+    known to end the fault. `allowed`: which edits may be made."""
     search = _TwinSearch(trial, file, allowed, most, time.monotonic() + seconds)
     try:
-        found = search.health(text, offered)
+        found = search.health(text, first, offered)
         return replace(found, cut=search.cut and found.twin is None)
     except cst.ParserSyntaxError:
         return Health()
@@ -94,8 +95,7 @@ class _TwinSearch:
     until: float
     cut: bool = False
 
-    def health(self, text: str, offered: Sequence[Cured]) -> Health:
-        first = self.trial(text)
+    def health(self, text: str, first: Run, offered: Sequence[Cured]) -> Health:
         causes, fault = LaunchCauses.of(first), Fault.of(first)
         if causes is None and fault is not None and fault.phase == "compile" and FRONT_END.search(fault.klass):
             return self._of_front_end(text, offered, refused_line(first))

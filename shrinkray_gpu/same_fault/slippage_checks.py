@@ -16,6 +16,7 @@ from shrinkray_gpu.judging.tightening import Tightening
 from shrinkray_gpu.oracle.cause_check import LaunchCauses
 from shrinkray_gpu.oracle.fault import Fault
 from shrinkray_gpu.oracle.same import SameFaultOracle
+from shrinkray_gpu.oracle.silent_defects import SilentDefects
 from shrinkray_gpu.oracle.verdict import Answer, Verdict, shows, unclear
 from shrinkray_gpu.reduction.program import Program
 from shrinkray_gpu.runner.run import Run
@@ -123,8 +124,11 @@ class SlippageChecks:
             test.tally.count("twin")
             return pool.run(test.candidate(text).request, wants=WANTS, machine_code=False)
 
+        first = trial(repro)
         passing = [one.cured for one in comparison.repro_controls if one.outcome is ControlOutcome.PASSES]
-        found = health(repro, trial, file=pool.script.path.name, offered=[one for one in passing if one is not None])
+        offered = [one for one in passing if one is not None]
+        found = health(repro, first, trial, file=pool.script.path.name, offered=offered)
+        found = replace(found, second="; ".join(filter(None, (found.second, self._silent(first)))))
         if found.twin is not None and pool is not test.pool:
             seen = test.oracle.judge(test.pool.run(test.candidate(found.twin.text).request, fresh=True))
             if seen.faults or not seen.is_known:  # on the real GPU
@@ -136,6 +140,13 @@ class SlippageChecks:
         self._answers.shutdown(wait=True, cancel_futures=True)
         for each in (self.controls, self.fingerprints, self.code):
             each.close()
+
+    def _silent(self, run: Run) -> str:
+        """What is wrong with the repro beside its fault that no device tells of, and whose doing that is."""
+        oracle, causes = self.test.oracle, self._causes
+        known = oracle.silent if isinstance(oracle, SameFaultOracle) else None
+        of_fault = {cause.breaks for cause in causes.causes} if causes is not None else set()
+        return (known or SilentDefects(None, None)).second(run, of_fault)
 
     def _cause(self, repro: str) -> tuple[str, str]:
         """Where what goes wrong in the original begins, and in what the repro is another case; both are empty where

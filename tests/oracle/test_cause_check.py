@@ -55,7 +55,8 @@ def difference(original: Run, candidate: Run) -> str:
         (replace(CHECK, varying=2), CHECK),
         (HINT, replace(HINT, inputs=("constant", "trip"))),
         (replace(OPEN, beyond=("program", "range")), replace(OPEN, beyond=("program",))),
-        (replace(STRIDE, guards=1), STRIDE),
+        (replace(STRIDE, guards=("program",)), STRIDE),
+        (replace(OPEN, guards=("loaded program",)), replace(OPEN, guards=("range", "constant loaded range"))),
         (LATE, replace(LATE, overwritten="k.py:2", busy=(*LATE.busy, "more"))),
         (RACE, replace(RACE, inputs=("program",), masked=True)),
         (replace(STRIDE, foreign=("a stride", "a comparison")), replace(STRIDE, foreign=("a stride",))),
@@ -123,7 +124,16 @@ def test_where_what_makes_them_is_kept_an_assertion_compares_the_same_values() -
             replace(OPEN, kind=cause.WRONG_MASK, bounds=1),
             "compares with fewer arguments",
         ),
-        (replace(OPEN, guards=2), replace(OPEN, guards=1), "the load has lost a condition that led to it"),
+        (
+            replace(OPEN, guards=("program", "range")),
+            replace(OPEN, guards=("program",)),
+            "the load has lost a condition that led to it",
+        ),
+        (
+            replace(OPEN, guards=("constant loaded program",)),
+            replace(OPEN, guards=("constant loaded", "constant program")),
+            "the condition that leads to the load hangs on less",
+        ),
         (PRODUCT, replace(PRODUCT, exact=True), "in exact arithmetic it goes wrong as well"),
         (PRODUCT, replace(PRODUCT, access="store"), "at a store instead of a load"),
         (OPEN, replace(OPEN, kind=cause.EMPTY), "empty tensor instead of missing mask"),
@@ -167,6 +177,16 @@ def test_a_second_defect_is_one_too_many_and_one_less_is_none() -> None:
     assert "missing mask instead of" in difference(ran(PRODUCT, OPEN), ran(OPEN))
 
 
+def test_another_launch_goes_wrong_no_more_than_it_did() -> None:
+    def before(*causes: Cause, unfollowed: str = "") -> Run:
+        return replace(ran(OPEN), launches=(*ran(OPEN).launches, *ran(*causes, unfollowed=unfollowed).launches))
+
+    assert difference(before(), before()) == difference(before(GATHER), before()) == ""
+    assert difference(before(), before(OPEN)) == difference(before(GATHER), before(GATHER)) == ""  # the same again
+    assert "in the launch of kernel, too: it wraps" in difference(before(), before(GATHER))
+    assert difference(before(unfollowed="a float decides"), before(GATHER)) == ""
+
+
 def test_what_cannot_be_followed_keeps_no_cause() -> None:
     assert difference(ran(PRODUCT), ran(unfollowed="a float decides")) == "it cannot be followed: a float decides"
     assert "not all of it" in difference(ran(PRODUCT), ran(PRODUCT, unfollowed="a float decides"))
@@ -198,8 +218,8 @@ def test_where_all_is_kept_a_mask_hangs_on_as_many_loaded_values_and_the_same_in
 def test_causes_are_the_same_after_a_journal() -> None:
     causes = LaunchCauses.of(ran(replace(OPEN, shape=(4, 16), operands=(7,), parameters=("n",))))
     assert causes is not None
-    kept = replace(causes, kept=True)
-    assert LaunchCauses.from_json(json.loads(json.dumps(asdict(kept)))) == kept
+    for kept in (replace(causes, kept=True), replace(causes, others=(GATHER,)), replace(causes, others=None)):
+        assert LaunchCauses.from_json(json.loads(json.dumps(asdict(kept)))) == kept
 
 
 def test_an_extent_hangs_on_no_fewer_values() -> None:

@@ -74,7 +74,7 @@ class Trials:
 
     def health(self, text: str, **given: object) -> Health:
         self.count = 0
-        return health(text, self, file="program.py", **given)  # type: ignore[arg-type]
+        return health(text, self(text), self, file="program.py", **given)  # type: ignore[arg-type]
 
 
 @pytest.fixture(scope="module")

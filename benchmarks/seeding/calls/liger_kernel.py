@@ -10,6 +10,11 @@ def leaf(*shape, dtype=torch.float32):
     return torch.randn(*shape, device="cuda", dtype=dtype, requires_grad=True)
 
 
+def unfilled(*shape):
+    """Without a page of memory behind it, however large, as long as nobody writes there."""
+    return torch.empty(*shape, device="cuda", dtype=torch.bfloat16)
+
+
 # %% rms_norm
 from liger_kernel.ops.rms_norm import LigerRMSNormFunction
 
@@ -166,3 +171,23 @@ from liger_kernel.ops.vocab_parallel_cross_entropy import LigerVocabParallelCEFu
 
 target = torch.randint(0, 100, (5, 1), device="cuda")
 LigerVocabParallelCEFunction.apply(leaf(5, 1, 100), target, None, -100, 0.0, "megatron", "global")
+# %% swiglu_large
+from liger_kernel.ops.swiglu import LigerSiLUMulFunction
+
+LigerSiLUMulFunction.apply(unfilled(2**16 + 8, 2**15), unfilled(2**16 + 8, 2**15))
+# %% geglu_large
+from liger_kernel.ops.geglu import LigerGELUMulFunction
+
+LigerGELUMulFunction.apply(unfilled(2**16 + 8, 2**15), unfilled(2**16 + 8, 2**15))
+# %% relu_squared_large
+from liger_kernel.ops.relu_squared import LigerReLUSquaredFunction
+
+LigerReLUSquaredFunction.apply(unfilled(2**16 + 8, 2**15))
+# %% softmax_large
+from liger_kernel.ops.softmax import LigerSoftmaxFunction
+
+LigerSoftmaxFunction.apply(unfilled(2**16 + 8, 2**15))
+# %% layer_norm_large
+from liger_kernel.ops.layer_norm import LigerLayerNormFunction
+
+LigerLayerNormFunction.apply(unfilled(2**16 + 8, 2**15), unfilled(2**15), unfilled(2**15), 1e-6)

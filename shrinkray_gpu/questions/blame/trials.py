@@ -92,6 +92,7 @@ class BlameTrials:
         trial = self.run if own else lambda edited: self.run(edited_module.script(self.text, self.file, edited))
         return health(
             text,
+            trial(text),
             trial,
             file=self.file.name,
             allowed=lambda edit: edit.in_kernel == kernel,

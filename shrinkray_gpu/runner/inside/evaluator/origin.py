@@ -59,7 +59,7 @@ class Origin:
     foreign: Tuple[str, ...] = ()
     beyond: FrozenSet[str] = frozenset()
     unseen: FrozenSet[str] = frozenset()
-    guards: int = 0
+    guards: Tuple[str, ...] = ()
     bounds: int = 0
     indices: FrozenSet[str] = frozenset()
     source: str = ""

@@ -132,6 +132,8 @@ class LaunchLog:
                 "causes": [],
                 "unfollowed": NOT_FOLLOWED,
                 "accesses": 0,
+                "silent": [],
+                "unordered": NOT_FOLLOWED,
                 "interpreted": False,
                 "guessed": False,
                 "evaluating": 0.0,

@@ -114,8 +114,9 @@ class Cause:
     unseen: Tuple[str, ...] = ()
     """Of a mask that lets it through: which sorts of indices are not in it, where another one of the same dimension is,
     as the `k` of `x + at + k` behind `at < n`."""
-    guards: int = 0
-    """How many branches lead to the access by a condition on something that its address is made of."""
+    guards: Tuple[str, ...] = ()
+    """Of each branch that leads to the access by a condition on something that its address is made of, what it hangs
+    on: `argument program`."""
     bounds: int = 0
     """How many of the kernel's arguments its mask hangs on; with those that a loop ends at, if that leads beyond the
     tensor by itself. Of an assertion or a divisor, those that it hangs on, and loaded values."""

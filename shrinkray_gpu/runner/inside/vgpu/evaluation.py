@@ -84,7 +84,14 @@ class Evaluations:
         outside, misaligned, unwritten, racing = map(found, (_outside, _misaligned, _unwritten, _racing))
         return LaunchFacts(ttgir, ttir, grid, values, outside, misaligned, unwritten, racing, copies)
 
-    def _of(self, evaluate: Evaluate, launch: _Launched) -> Evaluation:
+    def note_silent(self, kernel: Any, record: Record, facts: LaunchFacts) -> None:
+        """In the record of a launch what no device tells of."""
+        launch = _Launched(kernel, facts.grid, record, tuple(facts.args))
+        racing, unwritten = (self._found(evaluate, launch) for evaluate in (_racing, _unwritten))
+        record["silent"] = [asdict(cause) for cause in (*racing.causes, *unwritten.causes)]
+        record["unordered"] = racing.unknown
+
+    def _found(self, evaluate: Evaluate, launch: _Launched) -> Evaluation:
         kernel, grid, record, values = launch.kernel, launch.grid, launch.record, launch.values
         given = tuple(record["args"]), tuple(map(_extent, values)), _shared(values)
         key = (evaluate, kernel.hash, grid, *given, launch.held)
@@ -93,7 +100,10 @@ class Evaluations:
             with _quiet_function(), _quiet_dispatch():
                 self._known[key] = _followed(evaluate, kernel, grid, values, partial(_passed, kernel, record["args"]))
             record["evaluating"] += time.process_time() - started
-        found = self._known[key]
+        return self._known[key]
+
+    def _of(self, evaluate: Evaluate, launch: _Launched) -> Evaluation:
+        found, record = self._found(evaluate, launch), launch.record
         if launch.later is not None:
             found = _overwritten(found, record, launch.later)
         if any(rule.asked for rule in self.gpu.rules()):  # else it is about another fault

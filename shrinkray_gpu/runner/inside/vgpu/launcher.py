@@ -67,6 +67,8 @@ def _judge(gpu: Gpu, grid: Tuple[int, int, int], given: List[Tuple[Any, Any]]) -
         gpu.evaluations = Evaluations(gpu)
     facts = gpu.evaluations.facts(kernel, grid, given)
     _is_condemned(gpu, gpu.watch.launches[-1], facts)
+    if any(rule.asked for rule in gpu.rules()):
+        gpu.evaluations.note_silent(kernel, gpu.watch.launches[-1], facts)
     # An overrun may go unnoticed, a null pointer never does: then the fault of a later launch is not what is seen.
     if not gpu.harmed and any(isinstance(value, Buffer) and value.null for value in facts.args):
         found = facts.evaluation()
