@@ -40,10 +40,10 @@ from shrinkray_gpu.passes.inlining.records import (
     is_settled,
     record_fields,
 )
-from shrinkray_gpu.source.names_read import Names, is_target
+from shrinkray_gpu.source.names_read import Names, is_target, walk
 from shrinkray_gpu.source.tree import dotted_text
 
-PLAIN_BASES = frozenset({"object", "nn.Module", "torch.nn.Module", "Module"})
+PLAIN_BASES = frozenset({"object", "nn.Module", "torch.nn.Module", "Module", "unittest.TestCase", "TestCase"})
 
 
 def object_rewrites(names: Names) -> Iterable[Rewrite]:
@@ -157,8 +157,11 @@ def dissolve_instance(
         return False
     init = find_method(made, "__init__", names, inherited=False)
     special = ("__new__", "__getattr__", "__getattribute__", "__setattr__")
-    if init is None or any(find_method(made, each, names) for each in special):
+    if any(find_method(made, each, names) for each in special):
         return False
+    late = {word for word, found in mentions.items() if any(is_target(each, names.parents) for each in found)}
+    if init is None:
+        return dissolve_bare(rewrite, target, call, mentions) if late == set(mentions) and not call.args else False
     callee = callee_of(init, names, without=calls_super)
     bound = bound_arguments(call, replace(callee, receiver=target), names) if callee else None
     if callee is None or callee.returns_early or callee.value is not None or not bound:
@@ -172,7 +175,7 @@ def dissolve_instance(
         if not isinstance(above, cst.Attribute):
             return False
         inside[above.attr.value].append(above)
-    stored = {word for word, found in inside.items() if any(is_target(each, names.parents) for each in found)}
+    stored = late | {word for word, found in inside.items() if any(is_target(each, names.parents) for each in found)}
     if not (set(inside) | set(mentions)) <= stored or any(find_method(made, word, names) for word in stored):
         return False
     if not means_the_same_there(callee, names.scope(call), names):
@@ -186,6 +189,28 @@ def dissolve_instance(
         rewrite.swaps.update({each: new for each in mentions[word]})
     kept = tuple(each for each in callee.statements if alias_of(each, receiver.name) not in aliases)
     return inline_statements(rewrite, call, replace(callee, statements=kept), bound, extra=extra, drop=True)
+
+
+def dissolve_bare(rewrite: Rewrite, target: cst.Name, call: cst.Call, mentions: dict[str, list[cst.Attribute]]) -> bool:
+    """`m = C()` of a class that makes nothing -> variables for what is stored in it later."""
+    made = definition_of(call.func, rewrite.names)
+    assert isinstance(made, cst.ClassDef)
+    if any(_defines(made, word) for word in mentions):
+        return False
+    for word, found in mentions.items():
+        new = cst.Name(variable(word, target.value, rewrite))
+        rewrite.swaps.update({each: new for each in found})
+    rewrite.instead[root_of(call, rewrite.names)] = ""
+    return True
+
+
+def _defines(made: cst.ClassDef, word: str) -> bool:
+    """Whether the class itself may have something of this name."""
+    for each in made.body.body:
+        inside = [each.name] if isinstance(each, cst.FunctionDef) else walk(each)
+        if any(isinstance(name, cst.Name) and name.value == word for name in inside):
+            return True
+    return False
 
 
 def calls_super(statement: cst.BaseStatement) -> bool:
