@@ -826,3 +826,98 @@ def test_of_a_function_whose_way_back_is_not_plain_to_see_nothing_is_taken() -> 
     for text, found in ((hidden, 1), (asked, 0)):
         edits = inlining.find(Program.from_text(text))
         assert sum(each.what == "calls of what Scale does" for each in edits) == found
+
+
+MODULES = """
+import torch
+import torch.nn as nn
+
+class Scaled(nn.Module):
+    def __init__(self, width, factor=2):
+        super().__init__()
+        self.factor = factor
+        self.weight = nn.Parameter(torch.empty(width, 4))
+        self.bias = nn.Parameter(torch.ones(width))
+        nn.init.uniform_(self.weight)
+
+    def forward(self, x):
+        return (x @ self.weight.t() + self.bias) * self.factor
+
+class Ours(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.first = Scaled(width)
+        self.gain = nn.Parameter(torch.ones(width))
+
+    def forward(self, x):
+        return self.first(x) * self.gain
+
+class Theirs(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.first = nn.Linear(4, width)
+        self.gain = nn.Parameter(torch.zeros(width))
+
+    def forward(self, x):
+        return self.first(x) * self.gain
+
+torch.manual_seed(3)
+ours = Ours(5).to("cpu").eval()
+theirs = Theirs(5).to("cpu")
+theirs.load_state_dict(ours.state_dict())
+x = torch.ones(2, 4)
+with torch.no_grad():
+    ours.gain.add_(1)
+    print(ours(x).sum().item(), theirs(x).sum().item(), theirs.gain.sum().item())
+"""
+
+
+def test_modules_melt_to_their_tensors() -> None:
+    """A copy stays a copy, and what is moved is moved."""
+    pytest.importorskip("torch")
+    expected = output(MODULES).splitlines()
+    text = melted(MODULES)
+    assert output(text).splitlines() == expected and "nan" not in expected[0], text
+    assert "class" not in text and "functional.linear(x, weight, bias)" in text and "copy_(" in text, text
+
+
+STATISTICS = """
+import torch
+import torch.nn as nn
+
+class Normal(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.register_buffer("mean", torch.arange(width))
+        self.scale = nn.Parameter(torch.ones(width))
+
+    def forward(self, x):
+        return (x - self.mean) * self.scale
+
+normal = Normal(3).to(torch.float64)
+print(normal(torch.ones(3)))
+"""
+
+
+def test_buffers_are_moved() -> None:
+    pytest.importorskip("torch")
+    text = melted(STATISTICS)
+    assert output(text) == output(STATISTICS) and "float64" in output(text) and "class" not in text, text
+
+
+@pytest.mark.parametrize(
+    "kept", ["print(normal.state_dict())", "self.parts = [torch.ones(width)]", "width += 1", "class Wide(Normal): pass"]
+)
+def test_what_torch_or_python_does_by_itself_keeps_a_module(kept: str) -> None:
+    inner = kept.startswith(("self", "width"))
+    text = STATISTICS.replace("super().__init__()", f"super().__init__()\n        {kept}") if inner else STATISTICS
+    text = text if inner else f"{text}{kept}\n"
+    assert "of each part" not in " ".join(each.what for each in inlining.find(Program.from_text(text)))
+
+
+def test_a_layer_of_another_type_holds_no_other_one_s_weights() -> None:
+    text = "import torch\na, b = torch.nn.Linear(2, 3), 1\nb = torch.nn.Linear(2, 3)\nprint(a(x), b(x))\n"
+    text = text.replace("a, b", "c, d") + "b.to(torch.float64)\nb.load_state_dict(a.state_dict())\n"
+    for typed, found in ((text, 0), (text.replace("torch.float64", "'cpu'"), 1)):
+        whats = [each.what for each in inlining.find(Program.from_text(typed))]
+        assert sum("another one's weights" in each for each in whats) == found

@@ -4,6 +4,7 @@ call_bodies  a call -> the body of the function, method or kernel helper
 objects      an object whose methods are gone -> plain variables; configuration objects -> their values
 closures     functools.partial -> the call; a lambda -> where it is used
 gradients    F.apply(x) -> F.forward(x), with a call of F.backward where the program goes backward
+modules      model.to("cuda") -> the same of its parts; a layer that holds another one's weights -> a function
 displays     `[40, 72][0]` -> 40; a variable for each element of a tuple
 properties   `config.group` -> what it returns
 main_guard   `if __name__ == "__main__":` -> what it guards
@@ -14,7 +15,16 @@ from __future__ import annotations
 from collections.abc import Iterable
 from itertools import chain
 
-from shrinkray_gpu.passes.inlining import call_bodies, closures, displays, gradients, main_guard, objects, properties
+from shrinkray_gpu.passes.inlining import (
+    call_bodies,
+    closures,
+    displays,
+    gradients,
+    main_guard,
+    modules,
+    objects,
+    properties,
+)
 from shrinkray_gpu.passes.inlining.apart import apart
 from shrinkray_gpu.reduction.edit import Edit
 from shrinkray_gpu.reduction.program import Program
@@ -31,6 +41,7 @@ def find(program: Program) -> Iterable[Edit]:
         closures.closure_moves(names),
         displays.display_reads(names),
         gradients.gradients(names),
+        modules.module_rewrites(names),
         properties.property_reads(names),
     )
     return [*main_guard.main_guards(names), *apart(rewrites, names)]
