@@ -4,7 +4,7 @@ call_bodies  a call -> the body of the function, method or kernel helper
 objects      an object whose methods are gone -> plain variables; configuration objects -> their values
 closures     functools.partial -> the call; a lambda -> where it is used
 gradients    F.apply(x) -> F.forward(x), with a call of F.backward where the program goes backward
-modules      model.to("cuda") -> the same of its parts; a layer that holds another one's weights -> a function
+modules      a linear layer that holds another one's weights -> a function of these
 displays     `[40, 72][0]` -> 40; a variable for each element of a tuple
 properties   `config.group` -> what it returns
 main_guard   `if __name__ == "__main__":` -> what it guards
@@ -41,7 +41,7 @@ def find(program: Program) -> Iterable[Edit]:
         closures.closure_moves(names),
         displays.display_reads(names),
         gradients.gradients(names),
-        modules.module_rewrites(names),
+        modules.layers_as_functions(names),
         properties.property_reads(names),
     )
     return [*main_guard.main_guards(names), *apart(rewrites, names)]

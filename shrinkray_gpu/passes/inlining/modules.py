@@ -1,12 +1,12 @@
-"""What is done to a torch module as a whole is done to its parts, so that it becomes an object like any other.
+"""What is done to a torch module as a whole is done to its parts, where it becomes variables (`objects`).
 
-`m = Model().to("cuda")` moves what `Model.__init__` stores, `a.load_state_dict(b.state_dict())` copies each part, and a
+`m = Model().to("cuda")` moves what `Model.__init__` stores, and `a.load_state_dict(b.state_dict())` copies each part. A
 linear layer that only holds the weights of another one is a call of `linear` with these.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 
 import libcst as cst
 
@@ -16,16 +16,16 @@ from shrinkray_gpu.passes.inlining.moved import Rewrite, lines_of, root_of
 from shrinkray_gpu.source.names_read import Names
 from shrinkray_gpu.source.tree import dotted_text
 
+WHOLE = frozenset({"state_dict", "load_state_dict"})
+_COPY = {"module": "{0}.load_state_dict({1}.state_dict())", "parameter": "{0}.data.copy_({1}.data)"}
 _MOVES, _MODES = frozenset({"to", "cuda", "half"}), frozenset({"eval", "train"})
 
 
-def module_rewrites(names: Names) -> Iterable[Rewrite]:
+def layers_as_functions(names: Names) -> Iterable[Rewrite]:
     for node in names.nodes:
         if isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute):
-            word, rewrite = node.func.attr.value, Rewrite(names)
-            if word in _MOVES | _MODES and over_parts(rewrite, node, word):
-                yield rewrite
-            elif word == "load_state_dict" and (copied_parts(rewrite, node) or as_function(rewrite, node)):
+            rewrite = Rewrite(names, what="a linear layer is a function of another one's weights")
+            if node.func.attr.value == "load_state_dict" and as_function(rewrite, node):
                 yield rewrite
 
 
@@ -56,34 +56,11 @@ def parts_of(module: cst.BaseExpression, names: Names) -> dict[str, str] | None:
                 elif not isinstance(stored.value, cst.Name | cst.Integer | cst.Float | cst.SimpleString):
                     return None
             case cst.SimpleStatementLine(body=[cst.Expr(value=cst.Call(func=func))]):
-                word = dotted_text(func).rpartition(".")[2]
-                if (buffer := registered(statement)) is not None and buffer[0] not in found:
-                    found[buffer[0]] = "buffer"
-                elif word in ("register_buffer", "register_parameter", "add_module"):
+                if dotted_text(func).rpartition(".")[2] in ("register_buffer", "register_parameter", "add_module"):
                     return None
             case _:
                 return None
     return found
-
-
-def registered(statement: cst.BaseStatement) -> tuple[str, cst.BaseExpression] | None:
-    """Name and value of `self.register_buffer("mean", value)`."""
-    match statement:
-        case cst.SimpleStatementLine(
-            body=[
-                cst.Expr(
-                    value=cst.Call(
-                        func=cst.Attribute(attr=cst.Name(value="register_buffer")),
-                        args=[
-                            cst.Arg(value=cst.SimpleString() as name, keyword=None),
-                            cst.Arg(value=value, keyword=None),
-                        ],
-                    )
-                )
-            ]
-        ):
-            return str(name.evaluated_value), value
-    return None
 
 
 def kind_of(call: cst.Call, names: Names) -> str | None:
@@ -94,68 +71,67 @@ def kind_of(call: cst.Call, names: Names) -> str | None:
     return "module" if of_torch or isinstance(made, cst.ClassDef) and class_of(call, names) is not None else None
 
 
-def over_parts(rewrite: Rewrite, call: cst.Call, word: str) -> bool:
-    """`m.to(D)`, or `m = M().to(D)`, whose last of these calls it is."""
-    names, root = rewrite.names, root_of(call, rewrite.names)
-    assert isinstance(call.func, cst.Attribute)
-    module: cst.BaseExpression = call.func.value
-    heads: list[str] = []
-    code = names.module.code_for_node
-    if isinstance(root, cst.Assign) and root.value is call and isinstance(root.targets[0].target, cst.Name):
-        if len(root.targets) != 1 or not isinstance(module, cst.Call):
+def moves(value: cst.Call) -> tuple[cst.Call, list[cst.Call]]:
+    """`Model()` of `Model().to("cuda").eval()`, and these calls in their order."""
+    done: list[cst.Call] = []
+    while isinstance(value.func, cst.Attribute) and value.func.attr.value in _MOVES | _MODES:
+        if not isinstance(value.func.value, cst.Call):
+            break
+        done.insert(0, value)
+        value = value.func.value
+    return value, done
+
+
+def done_to_parts(
+    rewrite: Rewrite,
+    made: cst.Call,
+    done: Sequence[cst.Call],
+    copies: Sequence[cst.Attribute],
+    part_names: Mapping[str, str],
+) -> bool:
+    """What is done to the module as a whole is done to the variables that its parts have become. `copies`: where its
+    state is asked for or loaded."""
+    names, parts = rewrite.names, parts_of(made, rewrite.names)
+    if parts is None or not set(parts) <= set(part_names):
+        return False
+    code, texts = names.module.code_for_node, []
+    for call in done:
+        assert isinstance(call.func, cst.Attribute)
+        if not all(stable(arg.value, names) for arg in call.args):
             return False
-        heads, owner = [f"{code(root.targets[0].target)} = {code(module)}"], code(root.targets[0].target)
-    elif isinstance(root, cst.Expr) and root.value is call and stable(module, names):
-        owner = code(module)
-    else:
-        return False
-    parts = parts_of(module, names)
-    if not parts or names.own_line(root) is None or not all(stable(arg.value, names) for arg in call.args):
-        return False
-    done = f"{word}({', '.join(code(arg.with_changes(comma=cst.MaybeSentinel.DEFAULT)) for arg in call.args)})"
-    for part, kind in parts.items():
-        if kind == "module":
-            heads.append(f"{owner}.{part}.{done}")
-        elif word in _MOVES and kind == "buffer":
-            heads.append(f"{owner}.{part} = {owner}.{part}.{done}")
-        elif word in _MOVES:
-            heads.append(f"{owner}.{part}.data = {owner}.{part}.data.{done}")
-    if "buffer" in parts.values() and not stored_plainly(rewrite, module):
-        return False
-    rewrite.what = f"{word} of each part of a module"
-    rewrite.instead[root] = "\n".join(heads)
-    return True
+        word, last = call.func.attr.value, {"comma": cst.MaybeSentinel.DEFAULT}
+        same = f"{word}({', '.join(code(arg.with_changes(**last)) for arg in call.args)})"
+        for part, kind in parts.items():
+            name = part_names[part]
+            if kind == "module":
+                texts.append(f"{name}.{same}")
+            elif word in _MOVES:
+                texts.append(f"{name}.data = {name}.data.{same}")
+    line = names.own_line(root_of(made, names))
+    assert line is not None
+    rewrite.before[line] = [*rewrite.before.get(line, []), *texts]
+    return all(copied_parts(rewrite, each, parts, part_names) for each in copies)
 
 
-def stored_plainly(rewrite: Rewrite, module: cst.BaseExpression) -> bool:
-    """`self.mean = value` for each buffer of a class that one object is made of: then torch moves it no more."""
-    names, made = rewrite.names, class_of(module, rewrite.names)
-    assert made is not None
-    init = find_method(made, "__init__", names)
-    if init is None or len(names.mentions(made.name)) != 2 or names.attributes["state_dict"]:
+def copied_parts(
+    rewrite: Rewrite, mention: cst.Attribute, parts: Mapping[str, str], part_names: Mapping[str, str]
+) -> bool:
+    """`a.load_state_dict(b.state_dict())` -> the same of each part, where `mention` is on one of its two sides."""
+    names, root = rewrite.names, root_of(mention, rewrite.names)
+    call = root.value if isinstance(root, cst.Expr) else None
+    if not isinstance(call, cst.Call) or not isinstance(call.func, cst.Attribute) or names.own_line(root) is None:
         return False
-    for statement in lines_of(init.body):
-        if (buffer := registered(statement)) is not None and isinstance(statement, cst.SimpleStatementLine):
-            owner, value = init.params.params[0].name.value, names.module.code_for_node(buffer[1])
-            rewrite.instead[statement.body[0]] = f"{owner}.{buffer[0]} = {value}"
-    return True
-
-
-def copied_parts(rewrite: Rewrite, call: cst.Call) -> bool:
-    """`a.load_state_dict(b.state_dict())` -> the same of each part."""
-    names, root, source = rewrite.names, root_of(call, rewrite.names), source_of(call)
-    assert isinstance(call.func, cst.Attribute)
-    into = call.func.value
-    if source is None or not isinstance(root, cst.Expr) or root.value is not call or names.own_line(root) is None:
+    source = source_of(call)
+    if call.func.attr.value != "load_state_dict" or source is None:
         return False
-    parts, others = parts_of(into, names), parts_of(source, names)
-    if not parts or parts != others or not (stable(into, names) and stable(source, names)):
+    other = source if mention is call.func else call.func.value
+    if parts_of(other, names) != parts or not stable(other, names):
         return False
-    to, of = names.module.code_for_node(into), names.module.code_for_node(source)
-    rewrite.what = "each part of a module is copied"
-    whole, single = "{0}.{2}.load_state_dict({1}.{2}.state_dict())", "{0}.{2}.data.copy_({1}.{2}.data)"
-    lines = ((whole if kind == "module" else single).format(to, of, part) for part, kind in parts.items())
-    rewrite.instead[root] = "\n".join(lines)
+    rewrite.instead[root] = "\n".join(
+        _COPY[kind].format(*(pair if mention is call.func else pair[::-1]))
+        for part, kind in parts.items()
+        for pair in [(part_names[part], f"{names.module.code_for_node(other)}.{part}")]
+    )
     return True
 
 
@@ -201,5 +177,4 @@ def as_function(rewrite: Rewrite, call: cst.Call) -> bool:
             rewrite.instead[root] = ""
         else:
             return False
-    rewrite.what = "a linear layer is a function of another one's weights"
     return names.own_line(root_of(made, names)) is not None
