@@ -12,6 +12,7 @@ from pathlib import Path
 
 from shrinkray_gpu.command.driver import Command, environment_lines, pytest_files
 from shrinkray_gpu.command.test_calls import calls
+from shrinkray_gpu.command.written_tests import written_tests
 from shrinkray_gpu.errors import UsageError
 from shrinkray_gpu.reduction.program import read_program
 
@@ -57,7 +58,8 @@ def plain_script(command: Command) -> Plain | None:
         root, name = file.file.parent, file.file.stem
     if command.is_pytest:
         where = root.relative_to(command.cwd).as_posix() if root.is_relative_to(command.cwd) else str(root)
-        text = calls(source, file.nodes, module=name, path="" if root == command.cwd else where)
+        path = "" if root == command.cwd else where
+        text = calls(source, file.nodes, module=name, path=path) or _test_file(source, file, name, path)
     else:
         text = _script(source, command, name.rpartition(".")[0])
     return None if text is None else Plain(text, tuple(dict.fromkeys((root, command.cwd))))
@@ -72,8 +74,29 @@ def importable(file: Path) -> tuple[Path, str]:
     return root, ".".join(parts)
 
 
+def _test_file(source: str, file: EntryFile, name: str, path: str) -> str | None:
+    """A test file's own text that calls its tests."""
+    spelled = _spelled_out(source, name.rpartition(".")[0])
+    text = None if spelled is None else written_tests(spelled, file.nodes)
+    return _with_head(text, f"import sys\nsys.path.insert(0, {path!r})\n" if path else "") if text else None
+
+
 def _script(source: str, command: Command, package: str) -> str | None:
     """The module's own text, its relative imports spelled out, its arguments in it."""
+    text, started = _spelled_out(source, package), command.launched
+    args, environment = (started.args, started.environment) if started is not None else (command.args, ())
+    head = environment_lines(environment) + (f"import sys\nsys.argv[1:] = {list(args)!r}\n" if args else "")
+    return None if text is None else _with_head(text, head)
+
+
+def _with_head(text: str, head: str) -> str:
+    rows = text.splitlines(keepends=True)
+    rows.insert(_after_the_head(ast.parse(text)), head)
+    return "".join(rows)
+
+
+def _spelled_out(source: str, package: str) -> str | None:
+    """The module's text without relative imports; None where they leave its package."""
     tree = ast.parse(source)
     rows = source.splitlines(keepends=True)
     for node in reversed([node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and node.level]):
@@ -87,10 +110,6 @@ def _script(source: str, command: Command, package: str) -> str | None:
         if not found or before.split() != ["from"]:
             return None
         rows[node.lineno - 1] = f"{head}{before}{name}{after}"
-    started = command.launched
-    args, environment = (started.args, started.environment) if started is not None else (command.args, ())
-    head = environment_lines(environment) + (f"import sys\nsys.argv[1:] = {list(args)!r}\n" if args else "")
-    rows.insert(_after_the_head(tree), head)
     return "".join(rows)
 
 

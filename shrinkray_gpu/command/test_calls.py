@@ -92,36 +92,47 @@ def _choices(tree: ast.Module, mark: ast.Call) -> list[_Choice] | None:
     """What `parametrize(names, values, ids=...)` chooses from, if all of it is written there."""
     if len(mark.args) != 2 or any(keyword.arg != "ids" for keyword in mark.keywords):
         return None
-    names = _names(mark.args[0])
+    names = parameter_names(mark.args[0])
     if names is None or not isinstance(mark.args[1], (ast.List, ast.Tuple)):
         return None
-    ids: list[str] = []
-    for keyword in mark.keywords:
-        try:
-            ids = [str(label) for label in ast.literal_eval(keyword.value)]
-        except (ValueError, TypeError):
-            return None
+    listed = listed_values(names, mark.args[1], next((keyword.value for keyword in mark.keywords), None))
     choices: list[_Choice] = []
-    for index, value in enumerate(mark.args[1].elts):
-        label = ids[index] if index < len(ids) else ""
-        values = [value]
+    for label, values in listed or ():
+        needed = [_needed(tree, one) for one in values]
+        if None in needed:
+            return None
+        texts = dict(zip(names, map(ast.unparse, values)))
+        choices.append((label, texts, tuple(line for line in needed if line)))
+    return choices if listed is not None else None
+
+
+def listed_values(
+    names: Sequence[str], written: ast.expr, ids: ast.expr | None
+) -> list[tuple[str, Sequence[ast.expr]]] | None:
+    """Each value that these parameters are given, with its id; None where they are not written in a list."""
+    if not isinstance(written, (ast.List, ast.Tuple)):
+        return None
+    try:
+        labels = [str(label) for label in ast.literal_eval(ids)] if ids is not None else []
+    except (ValueError, TypeError):
+        return None
+    listed: list[tuple[str, Sequence[ast.expr]]] = []
+    for index, value in enumerate(written.elts):
+        label = labels[index] if index < len(labels) else ""
+        values: Sequence[ast.expr] = [value]
         if isinstance(value, ast.Call) and ast.unparse(value.func).endswith("param"):
             values = value.args
             label = next((str(ast.literal_eval(k.value)) for k in value.keywords if k.arg == "id"), label)
         elif len(names) > 1:
-            if not isinstance(value, (ast.List, ast.Tuple)):
-                return None
-            values = value.elts
-        needed = [_needed(tree, one) for one in values]
-        if len(values) != len(names) or None in needed:
+            values = value.elts if isinstance(value, (ast.List, ast.Tuple)) else []
+        if len(values) != len(names):
             return None
-        label = label or "-".join(_label(one, name, index) for name, one in zip(names, values))
-        texts = dict(zip(names, map(ast.unparse, values)))
-        choices.append((label, texts, tuple(line for line in needed if line)))
-    return choices
+        label = label or "-".join(value_label(one, name, index) for name, one in zip(names, values))
+        listed.append((label, values))
+    return listed
 
 
-def _names(node: ast.expr) -> list[str] | None:
+def parameter_names(node: ast.expr) -> list[str] | None:
     try:
         given = ast.literal_eval(node)
     except ValueError:
@@ -129,7 +140,7 @@ def _names(node: ast.expr) -> list[str] | None:
     return [name.strip() for name in given.split(",") if name.strip()] if isinstance(given, str) else list(given)
 
 
-def _label(value: ast.expr, name: str, index: int) -> str:
+def value_label(value: ast.expr, name: str, index: int) -> str:
     """As pytest names it: simple values by themselves, all others by parameter and number."""
     try:
         plain = ast.literal_eval(value)

@@ -145,8 +145,9 @@ class StartSearch:
             why = "".join(f"not lifted: {obstacle}" for obstacle in lift.obstacles(run)[:1])
             as_it_is = replace(as_it_is, told=why)
             if isinstance(oracle, SameFaultOracle) and oracle.may_compare(run, program.text):
-                case = self.program.with_failing_case(as_it_is, oracle, run)[0]
-                return whole(lambda: self.program.keeping_what_it_counts(case, oracle)) or case
+                test, asked, shown = self.program.as_failing_test(as_it_is, oracle, run)
+                case = self.program.with_failing_case(test, asked, shown)[0]
+                return whole(lambda: self.program.keeping_what_it_counts(case, asked)) or case
             return in_one_file(as_it_is, oracle, self.runs, self.say)
 
         found = whole(lambda: self.program.keeping_what_is_refused(as_it_is, oracle, run))

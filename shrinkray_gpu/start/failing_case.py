@@ -116,6 +116,12 @@ def are_among(run: Run, shown: Run) -> bool:
     return is_part(launched, others)
 
 
+def launches_some(run: Run, shown: Run) -> bool:
+    """Whether all launches of a run are among those of another one, in that order, wherever it ends."""
+    left = iter([*map(_described, shown.launches)])
+    return all(each in left for each in map(_described, run.launches))
+
+
 def is_part(some: Sequence[object], others: Sequence[object]) -> bool:
     """Whether all of these are among the others, in that order, and both end with the same."""
     left = iter(others)

@@ -11,6 +11,7 @@ from dataclasses import replace
 from functools import partial
 
 from shrinkray_gpu.calibration.missed import kernels_ran
+from shrinkray_gpu.command.written_tests import failed_methods, written_tests
 from shrinkray_gpu.evidence.instruments.instrument import WANTS
 from shrinkray_gpu.judging.tally import COLD
 from shrinkray_gpu.lift.other_sizes import with_other_sizes
@@ -29,7 +30,7 @@ from shrinkray_gpu.same_fault.result_controls import inputs_zeroed
 from shrinkray_gpu.start.argument_slice import MARK, function
 from shrinkray_gpu.start.behind_fault import is_awaited
 from shrinkray_gpu.start.capture_runs import Runs
-from shrinkray_gpu.start.failing_case import FailingCase
+from shrinkray_gpu.start.failing_case import FailingCase, launches_some
 from shrinkray_gpu.start.given import Say, Start, UserProgram
 from shrinkray_gpu.start.host_counts import with_counts_kept
 from shrinkray_gpu.start.host_slice import made_by_host, with_slice_kept, with_waits
@@ -62,6 +63,25 @@ class WholeProgram:
     def cold(self) -> Pool:
         """Processes of their own. How one begins does not matter here, where the fault was seen to show."""
         return self.given.cold().forking()
+
+    def as_failing_test(self, start: Start, oracle: Oracle, run: Run) -> tuple[Start, Oracle, Run]:
+        """Of unittest's tests the first failed one that shows what was asked for, as a script that calls it, with an
+        oracle and a run of its own; else the same again. `run`: one of the program."""
+        given, asked = self.given, self.given.chosen
+        if asked is None or given.command is not None:
+            return start, oracle, run
+        nodes = failed_methods(run.stderr)
+        for text in filter(None, (written_tests(start.program.text, [node]) for node in nodes)):
+            shows = partial(self.runs.shows, asked)
+            seen = self.runs.until(shows, text, 1, capture="launch")[-1]
+            if shows(seen) and launches_some(seen, run):
+                program = start.program.with_text(text)
+                self.runs.given = replace(given, program=program)
+                bound, told = asked.calibrate(seen), "the test that fails, without unittest"
+                reference = replace(seen, captured=None)
+                whole = replace(start, program=program, oracle=bound, reference=reference, seen=(reference,))
+                return replace(whole, lifted=True, told=told), bound, seen
+        return start, oracle, run
 
     def with_failing_case(self, start: Start, oracle: Oracle, run: Run, pool: Pool | None = None) -> tuple[Start, Run]:
         """The program in one file, of its test loops the case that fails, and a run that shows its fault. `run`: one of

@@ -303,7 +303,7 @@ def test_calls_outside_a_package(tests: Path) -> None:
     assert done.stderr.splitlines()[-1] == "test_it.Odd: 7"
 
 
-@pytest.mark.parametrize("node", ["test_fixture", "TestOld::test_old", "test_absent", "test_own_type[1]"])
+@pytest.mark.parametrize("node", ["test_absent", "test_own_type[1]"])
 def test_no_calls_where_pytest_does_more(tests: Path, node: str) -> None:
     assert plain_text(located(tests, "pytest", f"tests/test_it.py::{node}")) is None
 
@@ -334,11 +334,19 @@ def test_a_module_as_a_script(package: Path, args: tuple[str, ...]) -> None:
     assert python("-c", one.text, cwd=package / "pkg" / "deep").stdout == there
 
 
-def test_a_test_in_one_file(tests: Path) -> None:
-    plain = plain_script(located(tests, "pytest", "tests/test_it.py::test_own_type"))
+@pytest.mark.parametrize(
+    "node, end",
+    [
+        ("test_own_type", "Odd: 7"),
+        ("test_fixture", "KeyError: 'in a fixture'"),
+        ("TestOld::test_old", "AssertionError: 7 != 8"),
+    ],
+)
+def test_a_test_in_one_file(tests: Path, node: str, end: str) -> None:
+    plain = plain_script(located(tests, "pytest", f"tests/test_it.py::{node}"))
     assert plain is not None
     one = bundle(tests / "pytest_test_it.py", plain.text, roots=plain.roots)
-    assert python("-c", one.text, cwd=tests / "tests").stderr.splitlines()[-1] == "Odd: 7"
+    assert python("-c", one.text, cwd=tests / "tests").stderr.splitlines()[-1] == end
 
 
 def test_what_a_command_enters(tests: Path) -> None:

@@ -13,7 +13,7 @@ from shrinkray_gpu.passes.inlining.main_guard import main_guards
 from shrinkray_gpu.reduction.program import Program
 from shrinkray_gpu.reduction.rendering.render import render
 from shrinkray_gpu.source.names_read import Names
-from tests.passes.test_inlining_keeps_meaning import check
+from tests.passes.test_inlining_keeps_meaning import check, output
 
 CORPUS = Path(__file__).parents[2] / "corpus"
 
@@ -31,6 +31,120 @@ def melted(text: str, rounds: int = 12) -> str:
 
 
 EXAMPLES = {
+    "layers of a module": (
+        """
+        class Layer(nn.Module):
+            def __init__(self, size):
+                super().__init__()
+                self.weight = torch.ones(size)
+            def forward(self, x):
+                return x * self.weight
+        class Model(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.first = Layer(2)
+                self.second = Layer(3)
+            def forward(self, x):
+                return self.second(self.first(x))
+        model = Model().to("cuda")
+        print(model(x))
+        """,
+        """
+        class Layer(nn.Module):
+            def __init__(self, size):
+                super().__init__()
+                self.weight = torch.ones(size)
+            def forward(self, x):
+                return x * self.weight
+        first = Layer(2)
+        second = Layer(3)
+        first.to("cuda")
+        second.to("cuda")
+        print(x * first.weight * second.weight)
+        """,
+    ),
+    "a layer that one of two classes keeps under that name": (
+        """
+        class One:
+            def __init__(self, part):
+                self.part = part
+        class Part:
+            def forward(self):
+                return 1
+        class Two:
+            def __init__(self):
+                self.part = Part()
+        one, two = One(print), Two()
+        print(two.part(), one.part)
+        """,
+        """
+        one_part = print
+        print(1, one_part)
+        """,
+    ),
+    "a test case": (
+        """
+        import unittest
+        class SizeTest(unittest.TestCase):
+            size = 3
+            def setUp(self):
+                self.x = [1] * self.size
+            def test_x(self):
+                print(self.x)
+        case = SizeTest()
+        case.setUp()
+        case.test_x()
+        """,
+        """
+        import unittest
+        x = [1] * 3
+        print(x)
+        """,
+    ),
+    "a test case that still asserts": (
+        """
+        import unittest
+        class SizeTest(unittest.TestCase):
+            def test_x(self):
+                self.x = 1
+                self.assertEqual(self.x, 1)
+        case = SizeTest()
+        case.test_x()
+        """,
+        """
+        import unittest
+        class SizeTest(unittest.TestCase):
+            pass
+        case = SizeTest()
+        case.x = 1
+        case.assertEqual(case.x, 1)
+        """,
+    ),
+    "what is put into displays and taken out again": (
+        """
+        import torch
+        def inputs(n):
+            return [0] * n, n
+        def run(given, tolerance):
+            x, n = given
+            rtol, atol = tolerance
+            print(x, n, rtol, atol)
+        made = inputs(*[5])
+        run(made, {"a": (1, 2), torch.int8: (3, made[1])}[torch.int8])
+        """,
+        """
+        import torch
+        made_2 = [0] * 5
+        made_3 = 5
+        tolerance_2 = 3
+        tolerance_3 = made_3
+        x = made_2
+        n = made_3
+        rtol = tolerance_2
+        atol = tolerance_3
+        print(x, n, rtol, atol)
+        """,
+    ),
     "main behind its guard": (
         """
         def main():
@@ -113,9 +227,10 @@ EXAMPLES = {
         """,
         """
         import torch.nn as nn
-        sizes = [1, 2]
+        sizes_2 = 1
+        sizes_3 = 2
         y = z * 0.5
-        loss = y + sizes[0] * 3
+        loss = y + sizes_2 * 3
         """,
     ),
     "an autograd function's forward": (
@@ -195,9 +310,10 @@ EXAMPLES = {
         show(3, *pair)
         """,
         """
-        pair = [note(1), note(2)]
-        b = pair[0]
-        c = pair[1]
+        pair_2 = note(1)
+        pair_3 = note(2)
+        b = pair_2
+        c = pair_3
         print(c)
         print(b, 3)
         """,
@@ -261,9 +377,6 @@ EXAMPLES = {
         x = torch.zeros(heads.group * 2)
         """,
         """
-        class Heads:
-            pass
-        heads = Heads()
         x = torch.zeros(4 // 2 * 2)
         """,
     ),
@@ -650,3 +763,141 @@ def test_corpus_case_melts() -> None:
 def test_which_question_is_a_main_guard(test: str, guards: bool) -> None:
     program = Program.from_text(f"if {test}:\n    f()\n")
     assert bool(list(main_guards(Names(program)))) is guards
+
+
+BACKWARD = """
+import torch
+
+class Scale(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, weight, by):
+        y = (x * weight * by).detach()
+        ctx.save_for_backward(x, weight)
+        ctx.by = by
+        return y
+
+    @staticmethod
+    def backward(ctx, grad):
+        x, weight = ctx.saved_tensors
+        return grad * weight * ctx.by * 100, grad * x * ctx.by, None
+
+def run(x, weight, start=None):
+    x, shifted = x.clone().requires_grad_(), x + 1
+    with torch.enable_grad():
+        y = Scale.apply(x, weight, 2)
+    if start is not None:
+        y.backward(start)
+    else:
+        (y * shifted).sum().backward()
+    return x.grad
+
+x, weight = torch.arange(3.0), torch.ones(3, requires_grad=True)
+print(run(x, weight, x + 5), run(x, weight), weight.grad)
+for by in (3, 4):
+    z = x.clone().requires_grad_()
+    (Scale.apply(z * 2, weight, by) * x).sum().backward()
+    print(z.grad, weight.grad)
+y = Scale.apply(x, weight, 7)
+x = x + 1
+y.backward(x)
+print(weight.grad)
+"""
+
+
+def test_an_autograd_function_goes_backward_by_calls() -> None:
+    """Its inputs may be bound anew before that, be no leaves, need no gradient, or have one already."""
+    pytest.importorskip("torch")
+    program, expected = Program.from_text(BACKWARD), output(BACKWARD)
+    edits = [each for each in inlining.find(program) if each.what == "calls of what Scale does"]
+    assert len(edits) == 2 and "100" in expected
+    for some in ([edits[0]], [edits[1]], edits):
+        changed = render(program, some)
+        assert output(changed.text) == expected, changed.text
+        assert changed.text.count("Scale.apply") == 2 and "Scale.backward(context" in changed.text
+
+
+def test_of_a_function_whose_way_back_is_not_plain_to_see_nothing_is_taken() -> None:
+    hidden = BACKWARD.replace("y.backward(x)", "other.backward(x)")
+    asked = BACKWARD.replace("ctx.by = by", "ctx.by = ctx.needs_input_grad")
+    for text, found in ((hidden, 1), (asked, 0)):
+        edits = inlining.find(Program.from_text(text))
+        assert sum(each.what == "calls of what Scale does" for each in edits) == found
+
+
+MODULES = """
+import torch
+import torch.nn as nn
+
+class Scaled(nn.Module):
+    def __init__(self, width, factor=2):
+        super().__init__()
+        self.factor = factor
+        self.weight = nn.Parameter(torch.empty(width, 4))
+        self.bias = nn.Parameter(torch.ones(width))
+        nn.init.uniform_(self.weight)
+
+    def forward(self, x):
+        return (x @ self.weight.t() + self.bias) * self.factor
+
+class Ours(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.first = Scaled(width)
+        self.gain = nn.Parameter(torch.ones(width))
+
+    def forward(self, x):
+        return self.first(x) * self.gain
+
+class Theirs(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.first = nn.Linear(4, width)
+        self.gain = nn.Parameter(torch.zeros(width))
+
+    def forward(self, x):
+        return self.first(x) * self.gain
+
+torch.manual_seed(3)
+ours = Ours(5).to("cpu").eval()
+theirs = Theirs(5).to("cpu")
+theirs.load_state_dict(ours.state_dict())
+x = torch.ones(2, 4)
+with torch.no_grad():
+    ours.gain.add_(1)
+    print(ours(x).sum().item(), theirs(x).sum().item(), theirs.gain.sum().item())
+"""
+
+
+def test_modules_melt_to_their_tensors() -> None:
+    """A copy stays a copy, and what is moved is moved."""
+    pytest.importorskip("torch")
+    expected = output(MODULES).splitlines()
+    text = melted(MODULES)
+    assert output(text).splitlines() == expected and "nan" not in expected[0], text
+    assert "Ours" not in text and "Theirs" not in text and "copy_(" in text and 'first.to("cpu")' in text, text
+    assert "functional.linear(x, first.weight, first.bias)" in text, text
+
+
+@pytest.mark.parametrize(
+    "kept",
+    [
+        "self.register_buffer('mean', torch.ones(width))",
+        "self.parts = [torch.ones(width)]",
+        "width += 1",
+        "print(ours.parameters())",
+        "class Wide(Ours): pass",
+    ],
+)
+def test_what_torch_or_python_does_by_itself_keeps_a_module(kept: str) -> None:
+    inner = kept.startswith(("self", "width"))
+    stored = "self.gain = nn.Parameter(torch.ones(width))"
+    text = MODULES.replace(stored, f"{stored}\n        {kept}") if inner else f"{MODULES}{kept}\n"
+    assert "ours = Ours(5)" in melted(text) and "ours = Ours(5)" not in melted(MODULES)
+
+
+def test_a_layer_of_another_type_holds_no_other_one_s_weights() -> None:
+    text = "import torch\na, b = torch.nn.Linear(2, 3), 1\nb = torch.nn.Linear(2, 3)\nprint(a(x), b(x))\n"
+    text = text.replace("a, b", "c, d") + "b.to(torch.float64)\nb.load_state_dict(a.state_dict())\n"
+    for typed, found in ((text, 0), (text.replace("torch.float64", "'cpu'"), 1)):
+        whats = [each.what for each in inlining.find(Program.from_text(typed))]
+        assert sum("another one's weights" in each for each in whats) == found

@@ -15,7 +15,7 @@ from libcst.metadata import ClassScope, FunctionScope, Scope
 from shrinkray_gpu.passes.inlining.moved import lines_of
 from shrinkray_gpu.source.calls import decorator_name
 from shrinkray_gpu.source.kernels import makes_kernel
-from shrinkray_gpu.source.names_read import REFLECTION, Names, own, walk
+from shrinkray_gpu.source.names_read import REFLECTION, Names, is_target, own, walk
 from shrinkray_gpu.source.tree import dotted_text
 
 GRAD_MODES = frozenset({"torch.no_grad", "torch.inference_mode", "torch.enable_grad"})
@@ -143,7 +143,7 @@ def callee_of_call(call: cst.Call, names: Names) -> Callee | None:
     if isinstance(func, cst.Name | cst.Call):
         return method(func, ("__call__", "forward"), names)
     if isinstance(func, cst.Attribute):
-        return method(func.value, (func.attr.value,), names)
+        return method(func.value, (func.attr.value,), names) or method(func, ("__call__", "forward"), names)
     return None
 
 
@@ -176,7 +176,8 @@ def assigned_value(target: cst.CSTNode, names: Names) -> cst.BaseExpression | No
 
 
 def class_of(node: cst.BaseExpression, names: Names) -> cst.ClassDef | None:
-    """The class of an object: of `C(...)`, of a name bound once to that, of the first parameter of a method."""
+    """The class of an object: of `C(...)`, of a name bound once to that, of the first parameter of a method, of what an
+    object of such a class keeps."""
     if isinstance(node, cst.Call):
         made = definition_of(node.func, names)
         if isinstance(made, cst.ClassDef):
@@ -185,6 +186,8 @@ def class_of(node: cst.BaseExpression, names: Names) -> cst.ClassDef | None:
             found = class_of(node.func.value, names)
             return found if found and any("Module" in dotted_text(base.value) for base in found.bases) else None
         return None
+    if isinstance(node, cst.Attribute):
+        return class_of_part(node, names)
     if not isinstance(node, cst.Name) or node not in names.scopes:
         return None
     owner, word = names.variable(node)
@@ -198,6 +201,27 @@ def class_of(node: cst.BaseExpression, names: Names) -> cst.ClassDef | None:
         return None
     value = assigned_value(bound[0], names)
     return class_of(value, names) if isinstance(value, cst.Call) else None
+
+
+def class_of_part(node: cst.Attribute, names: Names) -> cst.ClassDef | None:
+    """The class of `model.layer`, where one statement in all stores that for objects of the model's class."""
+    word, owner = node.attr.value, class_of(node.value, names)
+    if owner is None or subclasses(owner, names) or find_method(owner, word, names):
+        return None
+    found = []
+    for each in names.attributes[word]:
+        if is_target(each, names.parents):
+            kept_by = class_of(each.value, names)
+            if kept_by is None:
+                return None
+            found += [each] if kept_by is owner else []
+    if len(found) != 1:
+        return None
+    above = names.parents[found[0]]
+    statement = names.parents[above]
+    if not isinstance(above, cst.AssignTarget) or not isinstance(statement, cst.Assign) or len(statement.targets) > 1:
+        return None
+    return class_of(statement.value, names) if isinstance(statement.value, cst.Call) else None
 
 
 def is_receiver(param: cst.Param, function: cst.CSTNode) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import builtins
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 import libcst as cst
@@ -31,6 +31,7 @@ from shrinkray_gpu.passes.inlining.callee import (
     find_method,
     subclasses,
 )
+from shrinkray_gpu.passes.inlining.modules import WHOLE, done_to_parts, moves
 from shrinkray_gpu.passes.inlining.moved import Rewrite, root_of
 from shrinkray_gpu.passes.inlining.records import (
     constant,
@@ -40,10 +41,10 @@ from shrinkray_gpu.passes.inlining.records import (
     is_settled,
     record_fields,
 )
-from shrinkray_gpu.source.names_read import Names, is_target
+from shrinkray_gpu.source.names_read import Names, is_target, walk
 from shrinkray_gpu.source.tree import dotted_text
 
-PLAIN_BASES = frozenset({"object", "nn.Module", "torch.nn.Module", "Module"})
+PLAIN_BASES = frozenset({"object", "nn.Module", "torch.nn.Module", "Module", "unittest.TestCase", "TestCase"})
 
 
 def object_rewrites(names: Names) -> Iterable[Rewrite]:
@@ -53,17 +54,20 @@ def object_rewrites(names: Names) -> Iterable[Rewrite]:
             target = node.target if isinstance(node, cst.AnnAssign) else node.targets[0].target
             if isinstance(target, cst.Name) and assigned_value(target, names) is node.value:
                 rewrite = Rewrite(names, what=f"{target.value}'s attributes to variables")
-                if dissolve(rewrite, target, node.value):
+                if dissolve(rewrite, target, *moves(node.value)):
                     yield rewrite
 
 
-def dissolve(rewrite: Rewrite, target: cst.Name, call: cst.Call) -> bool:
+def dissolve(rewrite: Rewrite, target: cst.Name, call: cst.Call, moved: Sequence[cst.Call]) -> bool:
+    """`moved`: what is done to the new object before it has its name."""
     names = rewrite.names
     bound = names.bindings(*names.variable(target))
     if len(bound) != 1 or target.value in names.rebindable or isinstance(names.scope(target), ClassScope):
         return False
     mentions: dict[str, list[cst.Attribute]] = defaultdict(list)
     as_tuple = written_out(call, names)
+    copies: list[cst.Attribute] = []
+    part_names: dict[str, str] = {}
     for each in names.mentions(target):
         above = names.parents[each]
         if each is target:
@@ -73,13 +77,18 @@ def dissolve(rewrite: Rewrite, target: cst.Name, call: cst.Call) -> bool:
                 return False
             rewrite.swaps[each] = as_tuple
             continue
+        if above.attr.value in WHOLE:
+            copies.append(above)
+            continue
         if is_target(above, names.parents) and names.function_around(above) is not names.function_around(target):
             return False
         mentions[above.attr.value].append(above)
-    if (fields := record_fields(call, names)) is not None:
+    if (fields := record_fields(call, names)) is not None and not moved:
         done = dissolve_record(rewrite, target, call, fields, mentions)
     else:
-        done = dissolve_instance(rewrite, target, call, mentions)
+        done = dissolve_instance(rewrite, target, call, mentions, part_names)
+    if done and (moved or copies):
+        done = done_to_parts(rewrite, call, moved, copies, part_names)
     made = definition_of(call.func, names)
     if done and isinstance(made, cst.ClassDef):
         if all(each in (made.name, call.func) for each in names.mentions(made.name)):
@@ -141,9 +150,13 @@ def variable(attribute: str, owner: str, rewrite: Rewrite) -> str:
 
 
 def dissolve_instance(
-    rewrite: Rewrite, target: cst.Name, call: cst.Call, mentions: dict[str, list[cst.Attribute]]
+    rewrite: Rewrite,
+    target: cst.Name,
+    call: cst.Call,
+    mentions: dict[str, list[cst.Attribute]],
+    variables: dict[str, str],
 ) -> bool:
-    """`m = C(...)` -> the body of C.__init__ with variables for what it stores in `self`."""
+    """`m = C(...)` -> the body of C.__init__ with variables for what it stores in `self`, which are told."""
     names = rewrite.names
     made = definition_of(call.func, names)
     if (
@@ -157,8 +170,11 @@ def dissolve_instance(
         return False
     init = find_method(made, "__init__", names, inherited=False)
     special = ("__new__", "__getattr__", "__getattribute__", "__setattr__")
-    if init is None or any(find_method(made, each, names) for each in special):
+    if any(find_method(made, each, names) for each in special):
         return False
+    late = {word for word, found in mentions.items() if any(is_target(each, names.parents) for each in found)}
+    if init is None:
+        return dissolve_bare(rewrite, target, call, mentions) if late == set(mentions) and not call.args else False
     callee = callee_of(init, names, without=calls_super)
     bound = bound_arguments(call, replace(callee, receiver=target), names) if callee else None
     if callee is None or callee.returns_early or callee.value is not None or not bound:
@@ -172,7 +188,7 @@ def dissolve_instance(
         if not isinstance(above, cst.Attribute):
             return False
         inside[above.attr.value].append(above)
-    stored = {word for word, found in inside.items() if any(is_target(each, names.parents) for each in found)}
+    stored = late | {word for word, found in inside.items() if any(is_target(each, names.parents) for each in found)}
     if not (set(inside) | set(mentions)) <= stored or any(find_method(made, word, names) for word in stored):
         return False
     if not means_the_same_there(callee, names.scope(call), names):
@@ -182,10 +198,33 @@ def dissolve_instance(
     for word in stored:
         value = aliases.get(word)
         new = value if value is not None else cst.Name(variable(word, target.value, rewrite))
+        variables[word] = new.value if isinstance(new, cst.Name) else ""
         extra.update({each: new for each in inside[word]})
         rewrite.swaps.update({each: new for each in mentions[word]})
     kept = tuple(each for each in callee.statements if alias_of(each, receiver.name) not in aliases)
     return inline_statements(rewrite, call, replace(callee, statements=kept), bound, extra=extra, drop=True)
+
+
+def dissolve_bare(rewrite: Rewrite, target: cst.Name, call: cst.Call, mentions: dict[str, list[cst.Attribute]]) -> bool:
+    """`m = C()` of a class that makes nothing -> variables for what is stored in it later."""
+    made = definition_of(call.func, rewrite.names)
+    assert isinstance(made, cst.ClassDef)
+    if any(_defines(made, word) for word in mentions):
+        return False
+    for word, found in mentions.items():
+        new = cst.Name(variable(word, target.value, rewrite))
+        rewrite.swaps.update({each: new for each in found})
+    rewrite.instead[root_of(call, rewrite.names)] = ""
+    return True
+
+
+def _defines(made: cst.ClassDef, word: str) -> bool:
+    """Whether the class itself may have something of this name."""
+    for each in made.body.body:
+        inside = [each.name] if isinstance(each, cst.FunctionDef) else walk(each)
+        if any(isinstance(name, cst.Name) and name.value == word for name in inside):
+            return True
+    return False
 
 
 def calls_super(statement: cst.BaseStatement) -> bool:
