@@ -31,6 +31,8 @@ class NvccTest:
     """All that the original declares, and what showed its fault."""
     hosts: dict[str, Verdict] = field(default_factory=dict)
     """Whether a program launches its kernels, by all of its text that the host's compiler reads."""
+    beside: NvccTest | None = None
+    """Asked where this one cannot tell."""
 
     def judge(self, programs: Sequence[Program]) -> list[Verdict]:
         return self._learnt(programs, list(self.threads.map(lambda each: self.verdict(text_of(each)), programs)))
@@ -67,6 +69,8 @@ class NvccTest:
             return refused
         outcome = self.trial.build(text, self.fault.stage, self.seconds, self.fault.look)
         found = self.fault.verdict(text, outcome)
+        if not found.is_known and self.beside is not None:
+            return self.beside.verdict(text)
         if not (found.faults and self.fault.runs):
             return found
         host = host_side(text)

@@ -18,6 +18,7 @@ from pathlib import Path
 from shrinkray_gpu.cu.cu_file import CuFile, read_cu
 from shrinkray_gpu.cu.device_sight import DeviceSight, first_sight
 from shrinkray_gpu.cu.nvcc_words import SaidMessage, messages
+from shrinkray_gpu.cu.on_cpu.survey import Survey
 from shrinkray_gpu.cu.options import CuOptions
 from shrinkray_gpu.device import gpus, sanitizer_records
 from shrinkray_gpu.errors import UsageError
@@ -75,8 +76,8 @@ class CuOutcome:
     """Its last line."""
     copied: bool = False
     """Whether it sees nothing where the host copies zeros to the device; asked on the CPU alone."""
-    sorts: frozenset[str] | None = None
-    """Of the accesses that are wrong, the first and those behind it; asked on the CPU alone. None: not known."""
+    survey: Survey | None = None
+    """The accesses that are wrong, the first and those behind it; asked on the CPU alone. None: not known."""
     lacking: str = ""
     """Why it is another fault, whatever else it shows."""
     room: Room | None = None

@@ -170,7 +170,7 @@ def reduce_cu(
                 trail.clear()
 
         with _journal(program, file, options, folder) as journal, _guessing(file, trial, fault, options, say) as on_cpu:
-            quick = test if on_cpu is None else replace(test, trial=on_cpu)
+            quick = test if on_cpu is None else replace(test, trial=on_cpu, beside=test)
             if cluster is not None:
                 quick = cluster_test(test, cluster, path, options)
             guessed = ConfirmationPlan(cold=lambda each: threads.submit(best.confirm, each), interval=GUESSES)

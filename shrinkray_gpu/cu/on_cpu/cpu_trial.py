@@ -15,6 +15,8 @@ from shrinkray_gpu.cu.cu_fault import CuFault
 from shrinkray_gpu.cu.device_sight import DeviceSight
 from shrinkray_gpu.cu.nvcc_trial import CuOutcome, Look, NvccTrial
 from shrinkray_gpu.cu.on_cpu.cpu_text import cpu_text
+from shrinkray_gpu.cu.on_cpu.survey import Survey, read_survey
+from shrinkray_gpu.oracle.verdict import lacks
 from shrinkray_gpu.runner.lanes import Setup
 from shrinkray_gpu.runner.plain import fence, run_words
 from shrinkray_gpu.runner.run import Run
@@ -30,6 +32,7 @@ FLAGS = (
 An index that leaves a vector of the host's ends the program."""
 _INCLUDE = re.compile(r"-(?:I|isystem\"? ?)\"?(/[^\"\s]+)")
 """Where nvcc finds CUDA's headers, in what it says of a dry run."""
+_ARRAY = re.compile(r"(?<!extern )__shared__")
 SECONDS = 60.0
 LONGEST = 1 << 16
 """Characters of what the machine writes of an access."""
@@ -46,7 +49,7 @@ class CpuTrial:
         self.trial, self.compiler, self.folder, self.limit = trial, compiler, folder, SECONDS
         self.copied: bool | None = None
         """Whether the original's fault hangs on what the host copies to the device; None: not asked yet."""
-        self.sorts: frozenset[str] | None = None
+        self.survey: Survey | None = None
         """Of the original's accesses that are wrong; None: not asked yet, or not known."""
         self.flags = [flag for flag in trial.flags if flag.startswith(("-std=", "-I", "-D"))]
         if not any(flag.startswith("-std=") for flag in self.flags):
@@ -87,10 +90,12 @@ class CpuTrial:
         )
         command = [*fence(sys.executable, setup), str(place / "program"), *self.trial.argv]
         record = place / "record"
+        arrays = {"SHRINK_SHARED_ARRAYS": "1"} if _ARRAY.search(text) else {}
 
         def made(more: Mapping[str, str]) -> tuple[Run, DeviceSight | None]:
             record.unlink(missing_ok=True)
-            environment = {**self.trial.environment, **more, "TMPDIR": str(place), "SHRINK_CPU_RECORD": str(record)}
+            environment = {**self.trial.environment, **arrays, **more}
+            environment |= {"TMPDIR": str(place), "SHRINK_CPU_RECORD": str(record)}
             run = run_words(command, environment=environment, cwd=self.trial.cwd, seconds=seconds)
             return run, _sight(record)
 
@@ -109,22 +114,26 @@ class CpuTrial:
             outcome = replace(outcome, copied=hidden({"SHRINK_ZERO_COPIES": "1"}))
             if self.copied and not outcome.copied:
                 return replace(outcome, lacking="it no longer hangs on what the host copies")
-        outcome = replace(outcome, sorts=self._sorts(made, record))
-        if self.sorts is not None and (more := (outcome.sorts or {"?"}) - self.sorts):
-            return replace(outcome, lacking=f"another access is wrong: {next(iter(more))}")
+        outcome = replace(outcome, survey=self._surveyed(made, record))
+        if self.survey is not None:
+            verdict = (
+                outcome.survey.verdict(self.survey) if outcome.survey else lacks("its other accesses are not known")
+            )
+            if not verdict.is_known:
+                return replace(outcome, trouble=verdict.why)
+            if not verdict.faults:
+                return replace(outcome, lacking=verdict.why)
         # One run is like another here: as much memory as before says nothing.
         larger = (each for each in rooms(sight) if each.factor > 1)
         room = next((each for each in larger if hidden({f"SHRINK_ROOM_{each.kind.upper()}": str(each.factor)})), None)
         return replace(outcome, room=room)
 
     @staticmethod
-    def _sorts(
-        made: Callable[[Mapping[str, str]], tuple[Run, DeviceSight | None]], record: Path
-    ) -> frozenset[str] | None:
+    def _surveyed(made: Callable[[Mapping[str, str]], tuple[Run, DeviceSight | None]], record: Path) -> Survey | None:
         run, _ = made({"SHRINK_SURVEY": "1"})
         if run.timed_out or run.exit == UNABLE or not record.exists():
             return None
-        return frozenset(record.read_text(encoding="utf-8", errors="replace")[:LONGEST].splitlines())
+        return read_survey(record.read_text(encoding="utf-8", errors="replace")[:LONGEST].splitlines())
 
     def _run(self, command: Sequence[str], place: Path) -> Run:
         environment = {**self.trial.environment, "TMPDIR": str(place)}
@@ -157,6 +166,6 @@ def agreeing(text: str, trial: NvccTrial, fault: CuFault) -> Iterator[tuple[CpuT
             outcome = made.build(text, "program", SECONDS, fault.look)
             verdict = fault.verdict(text, outcome)
             why = "" if verdict.faults else verdict.why
-            made.copied, made.sorts = outcome.copied, outcome.sorts
+            made.copied, made.survey = outcome.copied, outcome.survey
             made = made.limited(LEAST + SLOWER * (outcome.run.seconds if outcome.run is not None else 0.0))
         yield (None, why) if why else (made, "")

@@ -2,7 +2,8 @@
 //
 // The threads of a block are fibers, run one after the other up to a barrier. Memory of the device lies in an arena of
 // its own, with gaps. g++ calls __asan_* before each access (-fsanitize=kernel-address); one that is wrong ends its
-// thread. After the launch with the first one the driver has its error, as it has on a GPU.
+// thread. After the launch with the first one the driver has its error, as it has on a GPU. A survey tells besides
+// whether a GPU sees it: there memory is mapped by pages, and an access beside an allocation may find some.
 #include <algorithm>
 #include <csetjmp>
 #include <cstdio>
@@ -15,6 +16,7 @@
 #include <sys/mman.h>
 #include <ucontext.h>
 
+#include "pages.hpp"
 #include "prelude.hpp"
 
 uint3 threadIdx, blockIdx;
@@ -44,10 +46,11 @@ bool on_device = false;
 char* arena = nullptr;
 size_t used = GAP, allocated = 0;  // before the first allocation is room too: below may lie a thread's stack
 std::map<uintptr_t, size_t> live, freed;
+PageMap pages;
 uintptr_t latest = 0;  // the allocation that the last access was in
 size_t latest_size = 0;
 cudaStream_t busy = nullptr;
-size_t shared_size = 0;
+size_t shared_size = 0, works = 0, ended = 0;  // launches so far, and those that the host has waited for
 std::vector<Fiber*> fibers;
 char* stacks = nullptr;
 Fiber* running = nullptr;
@@ -63,12 +66,14 @@ struct Access {
   const char* how;
   size_t size;
   const char* place;
+  Reach reach;
   bool operator==(const Access& other) const {
-    return space == other.space && how == other.how && size == other.size && place == other.place;
+    return space == other.space && how == other.how && size == other.size && place == other.place &&
+           reach == other.reach;
   }
 };
 // A survey goes on behind an access that is wrong, and notes of which sorts there are. Memory begins with garbage then.
-const bool survey = std::getenv("SHRINK_SURVEY");
+const bool survey = std::getenv("SHRINK_SURVEY"), arrays = std::getenv("SHRINK_SHARED_ARRAYS");
 std::vector<Access> sorts;
 size_t surveyed = 0;
 struct {
@@ -137,14 +142,16 @@ void enter(Fiber* fiber) {
   setcontext(&fiber->first);
 }
 
-void wrong(const char* space, const char* how, size_t size, bool misaligned, const char* place) {
+void wrong(const Access& access, bool misaligned) {
+  const auto [space, how, size, place, reach] = access;
   if (!recorded) {
     recorded = true;
     first = {kernel_name, space, how, size, misaligned, place};
   }
   if (misaligned && !(running->index.x | running->index.y | running->index.z)) leading = true;
   settled = survey ? ++surveyed == MOST_SURVEYED : !first.misaligned || leading;  // what is left tells no more
-  if (pending == cudaSuccess) pending = misaligned ? cudaErrorMisalignedAddress : cudaErrorIllegalAddress;
+  if (pending == cudaSuccess && !(survey && reach == MAPPED))
+    pending = misaligned ? cudaErrorMisalignedAddress : cudaErrorIllegalAddress;
   const bool bearable = std::strcmp(place, "far") && !(misaligned && size > 8);  // by the CPU that goes on
   if (!survey || !bearable) _longjmp(running->top, 1);
 }
@@ -153,11 +160,15 @@ void wrong(const char* space, const char* how, size_t size, bool misaligned, con
 struct Judgement {
   const char* space;
   const char* place;
+  Reach reach;
 };
 
 Judgement judge(uintptr_t at, size_t size, bool misaligned) {
   const uintptr_t base = (uintptr_t)arena, window = (uintptr_t)shared_memory;
-  if (at - window < SHARED_WINDOW) return {misaligned || at - window + size > shared_size ? "shared" : nullptr, ""};
+  if (at - window < SHARED_WINDOW) {
+    const bool bad = misaligned || at - window + size > shared_size;
+    return {bad ? "shared" : nullptr, "", misaligned ? UNMAPPED : reach_shared(at - window + size, shared_size, arrays)};
+  }
   if (at - (uintptr_t)stacks < 1024 * STACK) return {};
   if (at >= (uintptr_t)&__executable_start && at < (uintptr_t)&end) return {};
   const char* place = misaligned ? "" : "near";
@@ -175,7 +186,8 @@ Judgement judge(uintptr_t at, size_t size, bool misaligned) {
     }
     if (!misaligned && inside(freed, at, &in)) place = "freed";
   }
-  return {"global", away >= FAR ? "far" : place};
+  if (away >= FAR) return {"global", "far", UNMAPPED};
+  return {"global", place, misaligned ? UNMAPPED : pages.reach(at, size)};
 }
 
 // `how`: read, write or atomic. What this calls may be the program's own instance of a template, which asks as well.
@@ -184,11 +196,11 @@ void check(uintptr_t at, size_t size, bool aligned, const char* how) {
   const bool misaligned = aligned && at % size;
   if (!misaligned && at - latest + size <= latest_size && at >= latest) return;
   on_device = false;
-  const auto [space, place] = judge(at, size, misaligned);
-  const Access access{space, how, size, place};
+  const auto [space, place, reach] = judge(at, size, misaligned);
+  const Access access{space, how, size, place, reach};
   if (space && survey && std::find(sorts.begin(), sorts.end(), access) == sorts.end()) sorts.push_back(access);
   on_device = true;
-  if (space) wrong(space, how, size, misaligned, place);
+  if (space) wrong(access, misaligned);
 }
 
 void start_fibers() {
@@ -247,7 +259,7 @@ void run_block() {
 }
 
 cudaError_t synchronised() {
-  busy = nullptr;
+  busy = nullptr, ended = works;
   if (pending != cudaSuccess) seen = last = pending;
   return seen;
 }
@@ -302,6 +314,7 @@ void Launch::start(void (*run)(void*), void* data) {
   shared_size = shared_ * factor("SHRINK_ROOM_SHARED");
   body = run, body_data = data, kernel_name = kernel_;
   use(stream_);
+  ++works;
   const Opened opened;
   on_device = true;
   for (unsigned z = 0; z < grid_.z && !settled; ++z)
@@ -315,7 +328,8 @@ void Launch::start(void (*run)(void*), void* data) {
   if (recorded && path)
     if (FILE* file = std::fopen(path, "w")) {
       for (const Access& each : sorts)
-        std::fprintf(file, "%s %s of %zu bytes %s\n", each.space, each.how, each.size, each.place);
+        std::fprintf(file, "%d\t%s %s of %zu bytes %s\n", surveyed < MOST_SURVEYED ? each.reach : std::max(each.reach, PERHAPS),
+                     each.space, each.how, each.size, each.place);
       if (!survey)
       std::fprintf(file, "%s\tInvalid __%s__ %s\t%zu\t%d\t%s\t%d\n", first.kernel, first.space, first.how,
                    first.size, first.misaligned, first.place, leading);
