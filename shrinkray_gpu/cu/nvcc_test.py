@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from shrinkray_gpu.cu.cu_fault import CuFault, defined_in
 from shrinkray_gpu.cu.cu_program import text_of
 from shrinkray_gpu.cu.nvcc_trial import NvccTrial
+from shrinkray_gpu.cu.on_cpu.cpu_alone import CpuAlone
 from shrinkray_gpu.cu.on_cpu.cpu_trial import CpuTrial
 from shrinkray_gpu.cu.undeclared import declared, undeclared
 from shrinkray_gpu.oracle.verdict import Verdict, lacks
@@ -21,7 +22,7 @@ from shrinkray_gpu.runner.inside.cuda_cpp.host_source import host_side
 class NvccTest:
     """The interestingness test: each candidate built up to the fault's stage, some at a time."""
 
-    trial: NvccTrial | CpuTrial
+    trial: NvccTrial | CpuTrial | CpuAlone
     fault: CuFault
     seconds: float
     threads: ThreadPoolExecutor

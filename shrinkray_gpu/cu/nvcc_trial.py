@@ -15,10 +15,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from shrinkray_gpu.cu.access_survey import Survey
 from shrinkray_gpu.cu.cu_file import CuFile, read_cu
 from shrinkray_gpu.cu.device_sight import DeviceSight, first_sight
 from shrinkray_gpu.cu.nvcc_words import SaidMessage, messages
-from shrinkray_gpu.cu.on_cpu.survey import Survey
 from shrinkray_gpu.cu.options import CuOptions
 from shrinkray_gpu.device import gpus, sanitizer_records
 from shrinkray_gpu.errors import UsageError

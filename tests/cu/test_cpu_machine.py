@@ -246,6 +246,23 @@ def test_an_address_that_hangs_on_what_is_copied_must_go_on_so(cpu: CpuTrial) ->
         cpu.copied = None
 
 
+def test_what_a_run_without_the_fault_would_do_behind_it_is_not_waited_for(cpu: CpuTrial) -> None:
+    endless = "__global__ void endless(int* p) { for (;;) ++*p; }\n"
+    source = TABLE.replace("\nint main", f"{endless}int main").replace(
+        "at); report", "at); endless<<<1, 1>>>(out); report"
+    )
+    outcome = run(cpu.limited(5.0), source)
+    assert outcome.copied and place_of(outcome) == "near"
+
+
+def test_an_access_behind_a_vector_that_is_misaligned_is_seen(cpu: CpuTrial) -> None:
+    source = """__global__ void f(float* p, float* q) { float4 x = *(float4*)(p + 1); x.x = 2; *(float4*)q = x; }
+    int main() { float *p, *q; cudaMalloc(&p, 64); cudaMalloc(&q, 64); f<<<1, 1>>>(p, GIVEN); report(); }"""
+    assert sorts_of(run(cpu, source.replace("GIVEN", "q"))) == {"global read of 16 bytes "}
+    behind = sorts_of(run(cpu, source.replace("GIVEN", "nullptr")))
+    assert behind == {"global read of 16 bytes ", "global write of 16 bytes far"}
+
+
 def test_a_launch_ends_with_its_first_wrong_access_but_a_first_thread_is_waited_for(cpu: CpuTrial) -> None:
     endless = """__global__ void f(int* p, int n) {
       if (threadIdx.x == 1) p[n] = 1;

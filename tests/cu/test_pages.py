@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
+from shrinkray_gpu.cu.access_survey import Survey, read_survey
 from shrinkray_gpu.cu.cu_fault import CuFault, ending, first_look, run_fault
 from shrinkray_gpu.cu.nvcc_test import NvccTest
 from shrinkray_gpu.cu.nvcc_trial import CuOutcome, NvccTrial
 from shrinkray_gpu.cu.on_cpu.cpu_trial import CpuTrial
-from shrinkray_gpu.cu.on_cpu.survey import Survey, read_survey
 
 pytestmark = pytest.mark.skipif(not (shutil.which("nvcc") and shutil.which("g++")), reason="nvcc and g++ are needed")
 

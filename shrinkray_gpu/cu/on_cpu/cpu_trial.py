@@ -11,11 +11,11 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
+from shrinkray_gpu.cu.access_survey import Survey, read_survey
 from shrinkray_gpu.cu.cu_fault import CuFault
 from shrinkray_gpu.cu.device_sight import DeviceSight
 from shrinkray_gpu.cu.nvcc_trial import CuOutcome, Look, NvccTrial
 from shrinkray_gpu.cu.on_cpu.cpu_text import cpu_text
-from shrinkray_gpu.cu.on_cpu.survey import Survey, read_survey
 from shrinkray_gpu.oracle.verdict import lacks
 from shrinkray_gpu.runner.lanes import Setup
 from shrinkray_gpu.runner.plain import fence, run_words
@@ -68,6 +68,13 @@ class CpuTrial:
         failed = next((run for run in (header, machine) if run.exit != 0), None)
         return "" if failed is None else f"g++ does not compile the machine: {failed.stderr.strip()[-200:]}"
 
+    def of_original(self, outcome: CuOutcome) -> CpuTrial:
+        """The same, for candidates of what came to this."""
+        runs = [each.seconds for each in (outcome.run, outcome.survey) if each is not None]
+        made = self.limited(LEAST + SLOWER * max(runs, default=0.0))
+        made.copied, made.survey = outcome.copied, outcome.survey
+        return made
+
     def limited(self, seconds: float) -> CpuTrial:
         """The same, for programs that run so long at most."""
         other = copy.copy(self)
@@ -106,12 +113,14 @@ class CpuTrial:
         if rooms is None or sight is None:
             return outcome
 
+        until = _up_to_here(record)
+
         def hidden(more: Mapping[str, str]) -> bool:
             again, seen = made(more)
             return seen is None and again.exit != UNABLE and not again.timed_out
 
         if self.copied is not False:
-            outcome = replace(outcome, copied=hidden({"SHRINK_ZERO_COPIES": "1"}))
+            outcome = replace(outcome, copied=hidden({"SHRINK_ZERO_COPIES": "1", **until}))
             if self.copied and not outcome.copied:
                 return replace(outcome, lacking="it no longer hangs on what the host copies")
         outcome = replace(outcome, survey=self._surveyed(made, record))
@@ -133,7 +142,8 @@ class CpuTrial:
         run, _ = made({"SHRINK_SURVEY": "1"})
         if run.timed_out or run.exit == UNABLE or not record.exists():
             return None
-        return read_survey(record.read_text(encoding="utf-8", errors="replace")[:LONGEST].splitlines())
+        found = read_survey(record.read_text(encoding="utf-8", errors="replace")[:LONGEST].splitlines())
+        return replace(found, seconds=run.seconds) if found is not None else None
 
     def _run(self, command: Sequence[str], place: Path) -> Run:
         environment = {**self.trial.environment, "TMPDIR": str(place)}
@@ -144,11 +154,21 @@ def _sight(record: Path) -> DeviceSight | None:
     """What the machine wrote of the first access that was wrong. None where it wrote nothing, or the program, which may
     write there too, something else."""
     try:
-        with record.open(encoding="utf-8") as stream:
-            kernel, kind, size, misaligned, place, leading = stream.read(LONGEST).split("\t")
-        return DeviceSight(kernel, kind, int(size), misaligned == "1", place, leading.strip() == "1")
+        kernel, kind, size, misaligned, place, leading, _, _ = _fields(record)
+        return DeviceSight(kernel, kind, int(size), misaligned == "1", place, leading == "1")
     except (OSError, ValueError):
         return None
+
+
+def _up_to_here(record: Path) -> dict[str, str]:
+    """For a run that is asked no more than whether anything is wrong up to the block that the record is of."""
+    *_, launch, block = _fields(record)
+    return {"SHRINK_LAST_LAUNCH": launch, "SHRINK_LAST_BLOCK": block.strip()}
+
+
+def _fields(record: Path) -> list[str]:
+    with record.open(encoding="utf-8") as stream:
+        return stream.read(LONGEST).split("\t")
 
 
 @contextmanager
@@ -166,6 +186,5 @@ def agreeing(text: str, trial: NvccTrial, fault: CuFault) -> Iterator[tuple[CpuT
             outcome = made.build(text, "program", SECONDS, fault.look)
             verdict = fault.verdict(text, outcome)
             why = "" if verdict.faults else verdict.why
-            made.copied, made.survey = outcome.copied, outcome.survey
-            made = made.limited(LEAST + SLOWER * (outcome.run.seconds if outcome.run is not None else 0.0))
+            made = made.of_original(outcome)
         yield (None, why) if why else (made, "")

@@ -6,6 +6,7 @@
 // whether a GPU sees it: there memory is mapped by pages, and an access beside an allocation may find some.
 #include <algorithm>
 #include <csetjmp>
+#include <csignal>
 #include <cstdio>
 #include <cstdint>
 #include <cstdlib>
@@ -27,7 +28,7 @@ extern char __executable_start, end;
 namespace shrink_cpu {
 constexpr size_t SPAN = size_t(1) << 38, GAP = size_t(1) << 28, MOST_SHARED = 48 * 1024, STACK = 128 * 1024;
 constexpr size_t SHARED_WINDOW = 1 << 24, FAR = size_t(1) << 32;
-constexpr size_t MOST_SURVEYED = 1 << 20, MOST_FILLED = 1 << 26;
+constexpr size_t MOST_SURVEYED = 1 << 20, MOST_ENTERED = 1 << 21, MOST_FILLED = 1 << 26;
 constexpr size_t MOST_MEMORY = size_t(1) << 31;  // of the host's, for each candidate that runs beside others
 alignas(1024) char shared_memory[SHARED_WINDOW];
 
@@ -75,7 +76,7 @@ struct Access {
 // A survey goes on behind an access that is wrong, and notes of which sorts there are. Memory begins with garbage then.
 const bool survey = std::getenv("SHRINK_SURVEY"), arrays = std::getenv("SHRINK_SHARED_ARRAYS");
 std::vector<Access> sorts;
-size_t surveyed = 0;
+size_t surveyed = 0, entered = 0;  // accesses that are wrong, and turns of threads behind the first of them
 struct {
   const char* kernel;
   const char* space;
@@ -83,12 +84,15 @@ struct {
   size_t size;
   bool misaligned;
   const char* place;
+  size_t launch, block;
 } first;
 
-size_t factor(const char* name) {
+size_t number(const char* name, size_t otherwise) {
   const char* text = std::getenv(name);
-  return text ? std::strtoull(text, nullptr, 10) : 1;
+  return text ? std::strtoull(text, nullptr, 10) : otherwise;
 }
+// Where a run of which only so much is asked ends.
+const size_t last_launch = number("SHRINK_LAST_LAUNCH", 0), last_block = number("SHRINK_LAST_BLOCK", 0);
 
 // Memory of the device is closed to the host: an access of the host's ends the program, as it does beside a GPU.
 struct Opened {
@@ -134,6 +138,7 @@ void entry() {
 }
 
 void enter(Fiber* fiber) {
+  if (survey && recorded && ++entered > MOST_ENTERED) settled = true;
   running = fiber;
   threadIdx = fiber->index;
   if (_setjmp(scheduler)) return;
@@ -146,13 +151,13 @@ void wrong(const Access& access, bool misaligned) {
   const auto [space, how, size, place, reach] = access;
   if (!recorded) {
     recorded = true;
-    first = {kernel_name, space, how, size, misaligned, place};
+    first = {kernel_name, space, how, size, misaligned, place, 0, 0};
   }
   if (misaligned && !(running->index.x | running->index.y | running->index.z)) leading = true;
-  settled = survey ? ++surveyed == MOST_SURVEYED : !first.misaligned || leading;  // what is left tells no more
+  settled |= survey ? ++surveyed == MOST_SURVEYED : !first.misaligned || leading;  // what is left tells no more
   if (pending == cudaSuccess && !(survey && reach == MAPPED))
     pending = misaligned ? cudaErrorMisalignedAddress : cudaErrorIllegalAddress;
-  const bool bearable = std::strcmp(place, "far") && !(misaligned && size > 8);  // by the CPU that goes on
+  const bool bearable = std::strcmp(place, "far");  // by the CPU that goes on
   if (!survey || !bearable) _longjmp(running->top, 1);
 }
 
@@ -203,8 +208,33 @@ void check(uintptr_t at, size_t size, bool aligned, const char* how) {
   if (space) wrong(access, misaligned);
 }
 
+#ifdef __x86_64__
+// A survey goes on behind a vector that is misaligned. The CPU's instruction for one that is not may not: it becomes the
+// other.
+void allow_misaligned(int, siginfo_t*, void* context) {
+  auto* at = (unsigned char*)((ucontext_t*)context)->uc_mcontext.gregs[REG_RIP];
+  unsigned char* code = at + (*at == 0x66);
+  code += (*code & 0xf0) == 0x40;
+  const bool moves = on_device && code[0] == 0x0f, words = code[1] == 0x28 || code[1] == 0x29;
+  if (!moves || !(words || (*at == 0x66 && (code[1] == 0x6f || code[1] == 0x7f)))) {
+    std::signal(SIGSEGV, SIG_DFL);
+    return;
+  }
+  const uintptr_t page = (uintptr_t)at & ~uintptr_t(4095);
+  mprotect((void*)page, 8192, PROT_READ | PROT_WRITE | PROT_EXEC);
+  if (words) code[1] -= 0x18;  // movaps: movups
+  else *at = 0xf3;             // movdqa: movdqu
+}
+#endif
+
 void start_fibers() {
   if (stacks) return;
+#ifdef __x86_64__
+  struct sigaction action = {};
+  action.sa_sigaction = allow_misaligned;
+  action.sa_flags = SA_SIGINFO;
+  if (survey) sigaction(SIGSEGV, &action, nullptr);
+#endif
   stacks = (char*)mmap(nullptr, 1024 * STACK, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (stacks == MAP_FAILED) give_up("no memory for threads");
   for (size_t i = 0; i < 1024; ++i) {
@@ -311,7 +341,7 @@ void Launch::start(void (*run)(void*), void* data) {
   if (shared_ > MOST_SHARED) return void(told(cudaErrorInvalidValue));
   start_fibers();
   blockDim = block_, gridDim = grid_, threads = count;
-  shared_size = shared_ * factor("SHRINK_ROOM_SHARED");
+  shared_size = shared_ * number("SHRINK_ROOM_SHARED", 1);
   body = run, body_data = data, kernel_name = kernel_;
   use(stream_);
   ++works;
@@ -322,17 +352,20 @@ void Launch::start(void (*run)(void*), void* data) {
       for (unsigned x = 0; x < grid_.x && !settled; ++x) {
         blockIdx = {x, y, z};
         run_block();
+        const size_t block = ((size_t)z * grid_.y + y) * grid_.x + x;
+        if (recorded && !first.launch) first.launch = works, first.block = block;
+        if (!recorded && last_launch == works && last_block == block) std::_Exit(0);  // all that was asked
       }
   on_device = false;
   const char* path = std::getenv("SHRINK_CPU_RECORD");
   if (recorded && path)
     if (FILE* file = std::fopen(path, "w")) {
       for (const Access& each : sorts)
-        std::fprintf(file, "%d\t%s %s of %zu bytes %s\n", surveyed < MOST_SURVEYED ? each.reach : std::max(each.reach, PERHAPS),
+        std::fprintf(file, "%d\t%s %s of %zu bytes %s\n", settled ? std::max(each.reach, PERHAPS) : each.reach,
                      each.space, each.how, each.size, each.place);
       if (!survey)
-      std::fprintf(file, "%s\tInvalid __%s__ %s\t%zu\t%d\t%s\t%d\n", first.kernel, first.space, first.how,
-                   first.size, first.misaligned, first.place, leading);
+      std::fprintf(file, "%s\tInvalid __%s__ %s\t%zu\t%d\t%s\t%d\t%zu\t%zu\n", first.kernel, first.space,
+                   first.how, first.size, first.misaligned, first.place, leading, first.launch, first.block);
       std::fclose(file);
     }
 }

@@ -1,13 +1,13 @@
 """The accesses of a whole run that are wrong, and which of them a GPU ends a kernel for.
 
-Each beside memory is one for memcheck. But a GPU's memory is mapped by pages of 2 MiB, as `pages.hpp` tells: a kernel
+Each beside memory is one for memcheck. But a GPU's memory is mapped by pages of 2 MiB, as `on_cpu/pages.hpp` tells: a kernel
 that reads a little beyond its buffer ends well there. Where nobody knows whether memory is mapped, the GPU is asked.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from shrinkray_gpu.oracle.verdict import Verdict, lacks, shows, unclear
 
@@ -21,6 +21,8 @@ class Survey:
     """Of them those that may end a kernel."""
     ending: frozenset[str] = frozenset()
     """Those that do."""
+    seconds: float = field(default=0.0, compare=False)
+    """Of the run."""
 
     def verdict(self, original: Survey) -> Verdict:
         """Whether no other access is wrong than in the original, and whether a GPU sees one that it saw there."""
