@@ -1,6 +1,6 @@
 """The accesses of a whole run that are wrong, and which of them a GPU ends a kernel for.
 
-Each beside memory is one for memcheck. But a GPU's memory is mapped by pages of 2 MiB, as `on_cpu/pages.hpp` tells: a kernel
+Each beside memory is one for memcheck. But a GPU maps memory by pages of 2 MiB, as `on_cpu/pages.hpp` tells: a kernel
 that reads a little beyond its buffer ends well there. Where nobody knows whether memory is mapped, the GPU is asked.
 """
 

@@ -1,4 +1,4 @@
-"""CUDA: what only checks and tells, all of it at once: assertions, checks of the host code, prints, static assertions.
+"""CUDA: what only checks and tells, all of it at once: assertions, checks of the host code, prints, timing by events.
 
 A check of the last error goes like the others: the driver is asked for that, not the program.
 """
@@ -15,8 +15,9 @@ from shrinkray_gpu.source.cuda import Source, depth, sources
 
 _CHECK = re.compile(
     r"(?:(?:\w*_)?CHECK\w*|AT_ASSERT\w*|assert|TORCH_WARN\w*|\w*_LAUNCH_CHECK|(?:std::)?f?printf)\s*\(|std::c(?:out|err)\b"
+    r"|(?:\w+\s*\(\s*)?cudaEvent\w+\s*\("
 )
-_OWN_WORK = re.compile(r"\(\s*(?:cuda(?!Get|Peek)\w+\(|\w+\s*=[^=])")
+_OWN_WORK = re.compile(r"\(\s*(?:cuda(?!Get|Peek|Event)\w+\(|\w+\s*=[^=])")
 """`C10_CUDA_CHECK(cudaMalloc(...))` does something, too."""
 
 

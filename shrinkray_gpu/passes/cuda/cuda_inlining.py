@@ -38,6 +38,20 @@ def find(program: Program) -> Iterator[Edit]:
             yield from _of(source, node)
 
 
+def find_instances(program: Program) -> Iterator[Edit]:
+    """Templates of functions and kernels of which all uses say the same arguments: these are put in."""
+    for source in sources(program):
+        for node in source.tree.nodes("function_definition"):
+            item, name = outermost(node, "template_declaration"), declarator_name(function_of(node))
+            uses = source.uses(name) if item is not node else []
+            told = [_types(source, item, use) for use in uses]
+            if name is None or not told or not told[0] or any(each != told[0] for each in told):
+                continue
+            puts = [Put(use, (text,)) for own, text in told[0].items() for use in _names(source, own, node)]
+            calls = [Put(use.parent, (use,)) for use in uses if use.parent is not None]
+            yield source.edit(f"the one instance of {source.of(name)}", Put(item, (node,)), *puts, *calls, weight=8)
+
+
 def _of(source: Source, node: Node) -> Iterator[Edit]:
     declarator, body = function_of(node), node.child("body")
     name = declarator_name(declarator)

@@ -37,3 +37,15 @@ def test_a_second_variable_of_the_same_declaration_stays() -> None:
         "static R pack(int n) {\n R made;\n made.total = n;\n return made;\n}\nvoid run() {\n R a, r = pack(3);\n}\n"
     )
     assert texts(source) == ["void run() { R made; made.total = 3; R a, r = made; }"]
+
+
+def test_the_one_instance_of_a_template_is_a_plain_function() -> None:
+    template = "template <typename T, int N>\n__global__ void fill(T* at) {\n at[N] = T(1);\n}\n"
+    source = f"{template}void run() {{\n fill<float, 4><<<1, 1>>>(x);\n fill<float, 4><<<2, 1>>>(y);\n}}\n"
+    program = program_of(source, "x.cu")
+    (edit,) = cuda_inlining.find_instances(program)
+    assert " ".join(text_of(render(program, [edit])).split()) == (
+        "__global__ void fill(float* at) { at[4] = float(1); } void run() { fill<<<1, 1>>>(x); fill<<<2, 1>>>(y); }"
+    )
+    for other in ("fill<int, 4><<<2", "fill<float><<<2", "fill<<<2"):
+        assert not [*cuda_inlining.find_instances(program_of(source.replace("fill<float, 4><<<2", other), "x.cu"))]
