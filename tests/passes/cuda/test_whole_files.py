@@ -163,11 +163,14 @@ def test_what_is_read_is_nothing_and_what_is_written_is_not() -> None:
     assert "i < 1;" in made
 
 
-def test_an_index_that_came_from_memory_becomes_its_place_only_within_another_index() -> None:
-    nothing, place = without(KERNEL, "at")
-    assert "in[0]" in nothing and "in[i]" in place
-    (alone,) = without(KERNEL.replace("in[at[i]]", "in[0] + at[i]"), "at")
-    assert "in[0] + 0" in alone
+def test_an_index_that_came_from_memory_becomes_its_place_only_where_it_leads_to_another_index() -> None:
+    """As the last index it is another number: a product of a sparse matrix left its vector by the place in the table of
+    columns, with the fix of the stride too."""
+    nothing, place = without(KERNEL.replace("in[at[i]]", "in[other[at[i]]]"), "at")
+    assert "in[other[0]]" in nothing and "in[other[i]]" in place
+    for use, left in (("in[at[i]]", "in[0]"), ("in[0] + at[i]", "in[0] + 0")):
+        (alone,) = without(KERNEL.replace("in[at[i]]", use), "at")
+        assert left in alone
 
 
 @pytest.mark.parametrize("use", ["f(in);", "const float* p = in + 1; out[0] = *p;", "float x = (&in[1])[0];"])
