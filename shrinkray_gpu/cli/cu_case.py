@@ -106,9 +106,11 @@ def _tell(result: CuResult, file: Path, output: Path, report: Path | None) -> No
     echo(f"reduced: {file} from {lines} lines to {fewer}, {tokens} tokens to {left}\n\n{result.text}")
     echo(f"  fault: {result.fault}")
     if result.fault.sight is not None:
-        echo(f"  same fault: compute-sanitizer sees first, of the original and of this: {result.fault.sight}")
+        echo(f"  same fault: {result.fault.witness} sees first, of the original and of this: {result.fault.sight}")
         if result.fault.room is not None:
             echo(f"  control: with {result.fault.room} it sees nothing wrong, in either")
+        if result.fault.on_cpu:
+            echo("  no GPU has run it: to see it there, replay it on a machine with one")
     elif result.fault.unseen:
         echo(f"  same fault: by the exit code and the last words alone ({result.fault.unseen})")
     echo(f"  {result.tries} tries in {result.seconds:.1f} s; seen again in a fresh process")

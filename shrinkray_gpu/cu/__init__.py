@@ -6,6 +6,7 @@ cu_program   its text as a Program, so that the engine and the passes on CUDA C+
 nvcc_words   what the compilers say, as messages that can be compared
 nvcc_trial   one text, compiled as far as the fault needs, and run if a run shows it
 cu_fault     what must persist
+access_survey  which accesses of a run are wrong, and which of them a GPU sees
 reduce_cu    the reduction, in the order of time
 cu_result    the files that come of it, and a result once more
 """

@@ -65,6 +65,8 @@ class CuFault:
     """The control after which it sees nothing."""
     unseen: str = ""
     """Of a fault on a device: why nothing was seen."""
+    on_cpu: bool = False
+    """Whether no GPU ran it: the access was seen where the CPU runs the kernels."""
     numbers: Numbers | None = None
     """Of a fault on a device: what stands as a number in the original, where a program could compute it."""
 
@@ -73,6 +75,11 @@ class CuFault:
             return "; ".join(sorted(map(str, self.wanted)))
         refused = ", ".join(f"the launch of {each.kernel} is refused (error {each.error})" for each in self.refused)
         return "; ".join(filter(None, [f"the program {self.ending}", refused, self.last_words]))
+
+    @property
+    def witness(self) -> str:
+        """Who saw the access."""
+        return "the CPU, in the place of a GPU," if self.on_cpu else "compute-sanitizer"
 
     def verdict(self, text: str, outcome: CuOutcome) -> Verdict:
         """Of a try at the fault's stage."""

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
-from shrinkray_gpu.cu.cu_fault import build_fault, ending, first_look, run_fault
+from shrinkray_gpu.cu.cu_fault import CuFault, build_fault, ending, first_look, run_fault
+from shrinkray_gpu.cu.cu_file import CuFile
 from shrinkray_gpu.cu.nvcc_trial import LIMIT, STAGES, trial_of
+from shrinkray_gpu.cu.on_cpu.cpu_alone import fault_on_cpu
 from shrinkray_gpu.cu.options import CuOptions
 
 
@@ -40,10 +43,17 @@ def replay_cu(path: Path, options: CuOptions) -> ReplayedCu:
             fault = fault or run_fault(file.text, outcome, (), hosted=trial.hosted)
             shows = str(fault) if fault else f"it {ending(outcome.run)}" if outcome.run else ""
             if fault is not None:
-                if file.seen and not outcome.blind:  # of the words the result keeps the driver's alone
-                    same, shows = str(fault.sight) == file.seen, f"{shows}; {fault.sight or fault.unseen}"
-                else:
-                    same = shows == file.fault
-                outcome_word = "fails" if not wanted else "still faults" if same else "changed fault"
-                return ReplayedCu(file.fault, shows, outcome_word)
+                return _compared(file, fault, blind=bool(outcome.blind))
+        with fault_on_cpu(file.text, trial, ()) if trial.hosted else nullcontext() as found:
+            if found is not None:
+                return _compared(file, found[1])
     return ReplayedCu(file.fault, shows, "fixed" if wanted else "passes")
+
+
+def _compared(file: CuFile, fault: CuFault, *, blind: bool = False) -> ReplayedCu:
+    """What the program shows, with what its head says."""
+    if file.seen and not blind:  # of the words the result keeps the driver's alone
+        same, shows = str(fault.sight) == file.seen, f"{fault}; {fault.sight or fault.unseen}"
+    else:
+        same, shows = str(fault) == file.fault, str(fault)
+    return ReplayedCu(file.fault, shows, "fails" if not file.fault else "still faults" if same else "changed fault")

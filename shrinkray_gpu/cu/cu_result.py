@@ -38,7 +38,7 @@ def issue(text: str, fault: CuFault, said: str, versions: Sequence[str], before:
             said.strip()[:8192] or first,
             "```",
             "",
-            *(["compute-sanitizer sees first:", "", f"    {fault.sight}", ""] if fault.sight else []),
+            *([f"{fault.witness} sees first:".capitalize(), "", f"    {fault.sight}", ""] if fault.sight else []),
             "Environment:",
             "",
             *(f"- {line}" for line in versions),

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from shrinkray_gpu.cu.cu_fault import CuFault, defined_in
 from shrinkray_gpu.cu.cu_program import text_of
 from shrinkray_gpu.cu.nvcc_trial import NvccTrial
+from shrinkray_gpu.cu.on_cpu.cpu_alone import CpuAlone
 from shrinkray_gpu.cu.on_cpu.cpu_trial import CpuTrial
 from shrinkray_gpu.cu.undeclared import declared, undeclared
 from shrinkray_gpu.oracle.verdict import Verdict, lacks
@@ -21,7 +22,7 @@ from shrinkray_gpu.runner.inside.cuda_cpp.host_source import host_side
 class NvccTest:
     """The interestingness test: each candidate built up to the fault's stage, some at a time."""
 
-    trial: NvccTrial | CpuTrial
+    trial: NvccTrial | CpuTrial | CpuAlone
     fault: CuFault
     seconds: float
     threads: ThreadPoolExecutor
@@ -31,6 +32,8 @@ class NvccTest:
     """All that the original declares, and what showed its fault."""
     hosts: dict[str, Verdict] = field(default_factory=dict)
     """Whether a program launches its kernels, by all of its text that the host's compiler reads."""
+    beside: NvccTest | None = None
+    """Asked where this one cannot tell."""
 
     def judge(self, programs: Sequence[Program]) -> list[Verdict]:
         return self._learnt(programs, list(self.threads.map(lambda each: self.verdict(text_of(each)), programs)))
@@ -67,6 +70,8 @@ class NvccTest:
             return refused
         outcome = self.trial.build(text, self.fault.stage, self.seconds, self.fault.look)
         found = self.fault.verdict(text, outcome)
+        if not found.is_known and self.beside is not None:
+            return self.beside.verdict(text)
         if not (found.faults and self.fault.runs):
             return found
         host = host_side(text)

@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from shrinkray_gpu.cu.access_survey import Survey
 from shrinkray_gpu.cu.cu_file import CuFile, read_cu
 from shrinkray_gpu.cu.device_sight import DeviceSight, first_sight
 from shrinkray_gpu.cu.nvcc_words import SaidMessage, messages
@@ -75,8 +76,8 @@ class CuOutcome:
     """Its last line."""
     copied: bool = False
     """Whether it sees nothing where the host copies zeros to the device; asked on the CPU alone."""
-    sorts: frozenset[str] | None = None
-    """Of the accesses that are wrong, the first and those behind it; asked on the CPU alone. None: not known."""
+    survey: Survey | None = None
+    """The accesses that are wrong, the first and those behind it; asked on the CPU alone. None: not known."""
     lacking: str = ""
     """Why it is another fault, whatever else it shows."""
     room: Room | None = None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -19,6 +19,7 @@ from shrinkray_gpu.cu.cu_result import head_of
 from shrinkray_gpu.cu.launch_alone import kernels_alone, launches_alone
 from shrinkray_gpu.cu.nvcc_test import NvccTest
 from shrinkray_gpu.cu.nvcc_trial import LIMIT, STAGES, CuOutcome, NvccTrial, trial_of
+from shrinkray_gpu.cu.on_cpu.cpu_alone import CpuAlone, fault_on_cpu
 from shrinkray_gpu.cu.on_cpu.cpu_trial import CpuTrial, agreeing
 from shrinkray_gpu.cu.options import CuOptions
 from shrinkray_gpu.cu.undeclared import declared
@@ -170,7 +171,7 @@ def reduce_cu(
                 trail.clear()
 
         with _journal(program, file, options, folder) as journal, _guessing(file, trial, fault, options, say) as on_cpu:
-            quick = test if on_cpu is None else replace(test, trial=on_cpu)
+            quick = test if on_cpu is None else replace(test, trial=on_cpu, beside=None if fault.on_cpu else test)
             if cluster is not None:
                 quick = cluster_test(test, cluster, path, options)
             guessed = ConfirmationPlan(cold=lambda each: threads.submit(best.confirm, each), interval=GUESSES)
@@ -213,9 +214,17 @@ def reduce_cu(
 
 @contextmanager
 def _guessing(
-    file: CuFile, trial: NvccTrial, fault: CuFault, options: CuOptions, say: Say
+    file: CuFile, trial: NvccTrial | CpuAlone, fault: CuFault, options: CuOptions, say: Say
 ) -> Iterator[CpuTrial | None]:
     """The trial on the CPU, for a fault that compute-sanitizer saw, if it sees the same of the original."""
+    if isinstance(trial, CpuAlone):
+        seen = trial.cpu.survey
+        if seen is not None and not seen.ending:
+            doubt = "may have memory" if seen.perhaps else "has memory"
+            say(f"a GPU {doubt} where it is accessed: perhaps only compute-sanitizer sees that there")
+        say("no GPU is here: the CPU runs the kernels, and what it says is not confirmed")
+        yield trial.cpu
+        return
     if fault.sight is None or ON_CPU in options.skip or options.ray is not None:
         yield None
         return
@@ -266,14 +275,24 @@ def check_cu(path: Path, options: CuOptions) -> CuFault:
 
 
 @contextmanager
-def _begun(path: Path, options: CuOptions) -> Iterator[tuple[CuFile, NvccTrial, CuFault, float, ThreadPoolExecutor]]:
+def _begun(
+    path: Path, options: CuOptions
+) -> Iterator[tuple[CuFile, NvccTrial | CpuAlone, CuFault, float, ThreadPoolExecutor]]:
     """The file, its trial, its fault, the seconds that the fault took to show, and the threads to build in."""
     if not can_parse():
         raise UsageError(NO_PARSER)
     with trial_of(path, options) as (file, trial), ThreadPoolExecutor(options.jobs or cores.usable()) as threads:
         started = time.monotonic()
-        fault = first_fault(file.text, trial, options, path)
-        yield file, trial, fault, time.monotonic() - started, threads
+        try:
+            fault = first_fault(file.text, trial, options, path)
+        except NotReproduced as error:
+            alone = trial.hosted and ON_CPU not in options.skip and options.ray is None
+            with fault_on_cpu(file.text, trial, options.words) if alone else nullcontext() as found:
+                if found is None:
+                    raise error
+                yield file, *found, time.monotonic() - started, threads
+        else:
+            yield file, trial, fault, time.monotonic() - started, threads
 
 
 def first_fault(text: str, trial: NvccTrial, options: CuOptions, path: Path) -> CuFault:

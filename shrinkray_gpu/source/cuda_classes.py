@@ -32,7 +32,8 @@ class ClassParts:
 
 
 def class_parts(source: Source, node: Node) -> ClassParts | None:
-    """The class that a node defines; None for one with bases, static members, or methods of the same name."""
+    """The class that a node defines; None for one with bases, static members, or methods of the same name that do
+    not the same (a `get()` often stands there once more, as `const`)."""
     name, body = node.child("name"), node.child("body")
     if node.kind not in ("struct_specifier", "class_specifier") or name is None or body is None:
         return None
@@ -52,7 +53,7 @@ def class_parts(source: Source, node: Node) -> ClassParts | None:
             if source.of(own) == source.of(name):
                 if "~" not in source.text[each.first : own.last]:
                     constructors.append(each)
-            elif source.of(own) in methods:
+            elif source.of(own) in methods and not _alike(source, each, methods[source.of(own)]):
                 return None
             else:
                 methods[source.of(own)] = each
@@ -64,6 +65,12 @@ def class_parts(source: Source, node: Node) -> ClassParts | None:
         return None
     names = tuple(source.of(each) for each in parameters if each is not None)
     return ClassParts(source.of(name), template or node, names, fields, methods, tuple(constructors))
+
+
+def _alike(source: Source, one: Node, other: Node) -> bool:
+    """Whether two methods take and do the same."""
+    parts = [(source.of(each.child("body") or each), [*map(source.of, _parameters(each))]) for each in (one, other)]
+    return parts[0] == parts[1]
 
 
 def _fields(source: Source, node: Node) -> Iterator[tuple[str, ClassField]]:

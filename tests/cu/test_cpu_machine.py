@@ -56,6 +56,11 @@ def place_of(outcome: CuOutcome) -> str:
     return outcome.sight.place
 
 
+def sorts_of(outcome: CuOutcome) -> frozenset[str]:
+    assert outcome.survey is not None, outcome
+    return outcome.survey.sorts
+
+
 READ = "__global__ void get(const int* in, int* out, int at) { *out = in[at]; }\n"
 
 
@@ -86,13 +91,13 @@ def test_a_second_access_that_is_wrong_is_seen_behind_the_first(cpu: CpuTrial) -
     source = READ + "int main() { int *in, *out; cudaMalloc(&in, 4); cudaMalloc(&out, OUT); %s report(); }"
     source = source % "get<<<1, 1>>>(in, out, 1);"
     first = run(cpu, source.replace("OUT", "4"))
-    assert first.sorts == {"global read of 4 bytes near"}
+    assert first.survey is not None and first.survey.sorts == {"global read of 4 bytes near"}
     second = source.replace("OUT", "2")
-    cpu.sorts = first.sorts
+    cpu.survey = first.survey
     try:
         assert "write of 4 bytes" in run(cpu, second).lacking and not run(cpu, source.replace("OUT", "4")).lacking
     finally:
-        cpu.sorts = None
+        cpu.survey = None
 
 
 def test_to_free_nothing_waits_for_nothing(cpu: CpuTrial) -> None:
@@ -106,8 +111,8 @@ def test_to_free_nothing_waits_for_nothing(cpu: CpuTrial) -> None:
 
 def test_an_index_that_nobody_wrote_is_another_access(cpu: CpuTrial) -> None:
     table = TABLE.replace("&at, 4)", "&at, 8)").replace("out, at", "out, at + 1")
-    assert run(cpu, TABLE).sorts == {"global read of 4 bytes near"}
-    assert "global read of 4 bytes far" in (run(cpu, table.replace("in[*at]", "in[*at - 1]")).sorts or ())
+    assert sorts_of(run(cpu, TABLE)) == {"global read of 4 bytes near"}
+    assert "global read of 4 bytes far" in sorts_of(run(cpu, table.replace("in[*at]", "in[*at - 1]")))
 
 
 def test_the_host_reads_no_memory_of_the_device(cpu: CpuTrial) -> None:
@@ -124,6 +129,33 @@ def test_an_index_that_leaves_the_host_s_vector_is_another_end(cpu: CpuTrial, in
     size = "0" if "front" in index else "n"
     source = f"int main(int n, char**) {{ std::vector<int> host({size}); std::cout << {index}; report(); }}"
     assert ending(run(cpu, source).run) == "ends by signal 6"  # type: ignore[arg-type]
+
+
+EVENTS = """
+__global__ void endless(int* p, int n) { p[n] = 1; }
+int main() {
+  int* p; cudaEvent_t a, b; float time;
+  cudaMalloc(&p, 4); cudaEventCreate(&a); cudaEventCreate(&b);
+  cudaEventRecord(a); ONE cudaEventRecord(b); TWO
+  if (cudaEventSynchronize(b)) return 1;
+  return cudaEventElapsedTime(&time, a, b) != cudaSuccess || cudaDeviceSynchronize() ? 2 : 0;
+}
+"""
+
+
+@pytest.mark.parametrize(("one", "two", "end"), [(0, 0, "ends well"), (1, 0, "ends with 1"), (0, 1, "ends with 2")])
+def test_to_wait_for_an_event_is_to_wait_for_what_was_launched_before(
+    cpu: CpuTrial, one: int, two: int, end: str
+) -> None:
+    launches = {"ONE": f"endless<<<1, 1>>>(p, {one});", "TWO": f"endless<<<1, 1>>>(p, {two});"}
+    source = EVENTS.replace("ONE", launches["ONE"]).replace("TWO", launches["TWO"])
+    done = run(cpu, source).run
+    assert done is not None and ending(done) == end
+
+
+def test_the_time_between_events_that_nobody_waited_for_tells_nothing(cpu: CpuTrial) -> None:
+    source = EVENTS.replace("ONE", "endless<<<1, 1>>>(p, 0);").replace("TWO", "").replace("Synchronize(b)", "Record(b)")
+    assert "cannot" in run(cpu, source).trouble
 
 
 STREAMS = (
@@ -212,6 +244,23 @@ def test_an_address_that_hangs_on_what_is_copied_must_go_on_so(cpu: CpuTrial) ->
         assert run(cpu, other).lacking and not run(cpu, TABLE).lacking
     finally:
         cpu.copied = None
+
+
+def test_what_a_run_without_the_fault_would_do_behind_it_is_not_waited_for(cpu: CpuTrial) -> None:
+    endless = "__global__ void endless(int* p) { for (;;) ++*p; }\n"
+    source = TABLE.replace("\nint main", f"{endless}int main").replace(
+        "at); report", "at); endless<<<1, 1>>>(out); report"
+    )
+    outcome = run(cpu.limited(5.0), source)
+    assert outcome.copied and place_of(outcome) == "near"
+
+
+def test_an_access_behind_a_vector_that_is_misaligned_is_seen(cpu: CpuTrial) -> None:
+    source = """__global__ void f(float* p, float* q) { float4 x = *(float4*)(p + 1); x.x = 2; *(float4*)q = x; }
+    int main() { float *p, *q; cudaMalloc(&p, 64); cudaMalloc(&q, 64); f<<<1, 1>>>(p, GIVEN); report(); }"""
+    assert sorts_of(run(cpu, source.replace("GIVEN", "q"))) == {"global read of 16 bytes "}
+    behind = sorts_of(run(cpu, source.replace("GIVEN", "nullptr")))
+    assert behind == {"global read of 16 bytes ", "global write of 16 bytes far"}
 
 
 def test_a_launch_ends_with_its_first_wrong_access_but_a_first_thread_is_waited_for(cpu: CpuTrial) -> None:

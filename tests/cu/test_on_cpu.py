@@ -197,6 +197,14 @@ def test_launches_are_calls_and_shared_memory_has_an_address() -> None:
     )
 
 
+def test_a_kernel_whose_template_arguments_are_told_in_part_is_called_by_a_lambda() -> None:
+    kernel = "template <int N, class T>\n__global__ void __launch_bounds__(N) k(T x) {}\nvoid f() { %s }\n"
+    assert "run(k<4, int>, x)" in cpu_text(kernel % "k<4, int><<<1, 4>>>(x);")
+    for call in ("k<4>", "a::k<4>"):
+        part = cpu_text(kernel % f"{call}<<<1, 4>>>(x);")
+        assert f"deduced([](auto... given) {{ {call}(given...); }}, x)" in part
+
+
 @pytest.mark.parametrize("written", ["", "kernel\tread", "k\tread\tmany\t1\t\t0", "\t" * 5, "k" * 100_000])
 def test_what_a_program_writes_in_the_place_of_the_machine_is_no_access(written: str, tmp_path: Path) -> None:
     (tmp_path / "record").write_text(written)

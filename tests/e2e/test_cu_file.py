@@ -92,3 +92,43 @@ def test_an_error_in_an_instance_of_a_template(table: Path) -> None:
 def test_bad_input_is_one_line(table: Path, words: tuple[str, ...], message: str) -> None:
     said = refused(*words, cwd=table)
     assert said.code == 2 and message in said.message and "\n" not in said.message, said.err
+
+
+LOOKUP = r"""// nvcc -std=c++17 lookup.cu -o lookup
+#include <cstdio>
+#include <cstdlib>
+__global__ void gather(const int* table, int* out, const int* at, int count) {
+  const int i = threadIdx.x;
+  if (i < count) out[i] = table[at[i]];
+}
+int main() {
+  const int count = 4, spare = 7;
+  int *table, *out, *at, host[] = {0, 1, 1 << 28, 2};
+  cudaMalloc(&table, count * sizeof(int));
+  cudaMalloc(&out, count * sizeof(int));
+  cudaMalloc(&at, count * sizeof(int));
+  cudaMemcpy(at, host, sizeof host, cudaMemcpyHostToDevice);
+  gather<<<1, 32>>>(table, out, at, count);
+  if (cudaError_t error = cudaDeviceSynchronize()) {
+    std::fprintf(stderr, "lookup: %s\n", cudaGetErrorString(error));
+    return 1;
+  }
+  return 0;
+}
+"""
+
+
+@needs_nvcc
+@pytest.mark.skipif(shutil.which("g++") is None, reason="needs g++")
+def test_without_a_gpu_the_cpu_runs_the_kernels(tmp_path: Path) -> None:
+    (tmp_path / "lookup.cu").write_text(LOOKUP)
+    words = ("lookup.cu", "--arch", "sm_90", "--oracle", "illegal memory access", "--jobs", "1")
+    said = shrink(*words, *only("cuda_unread"), cwd=tmp_path)
+    repro = tmp_path / "repro_lookup.cu"
+    assert said.code == 0 and "no GPU has run it" in said.out, said.err
+    assert "spare" not in repro.read_text() and "// Seen: Invalid __global__ read of 4 bytes" in repro.read_text()
+    assert shrink("replay", "repro_lookup.cu", "--arch", "sm_90", cwd=tmp_path).code == 0
+    repro.write_text(repro.read_text().replace("1 << 28", "3"))
+    assert shrink("replay", "repro_lookup.cu", "--arch", "sm_90", cwd=tmp_path).code == 1
+    unjudged = shrink(*words, "--skip-pass", "on_cpu", cwd=tmp_path)
+    assert unjudged.code == 3 and "only a machine with a GPU can show" in unjudged.err

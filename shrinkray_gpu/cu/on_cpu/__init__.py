@@ -3,7 +3,9 @@
     prelude.hpp    what stands for CUDA where g++ reads the kernels
     machine.cpp    the machine that runs them, and looks at each access
     runtime.hpp    the calls of CUDA's runtime there
+    pages.hpp      where a GPU has memory, and what is not known of that
     cpu_text       a .cu as g++ can read it
+    cpu_alone      the same without a GPU, beside nvcc: what it says is not confirmed
     cpu_trial      built and run so; whether that shows of the original what the GPU showed
 
 A "yes" from here is a guess, which the GPU confirms beside the search; see `reduce_cu`.

@@ -11,10 +11,12 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
+from shrinkray_gpu.cu.access_survey import Survey, read_survey
 from shrinkray_gpu.cu.cu_fault import CuFault
 from shrinkray_gpu.cu.device_sight import DeviceSight
 from shrinkray_gpu.cu.nvcc_trial import CuOutcome, Look, NvccTrial
 from shrinkray_gpu.cu.on_cpu.cpu_text import cpu_text
+from shrinkray_gpu.oracle.verdict import lacks
 from shrinkray_gpu.runner.lanes import Setup
 from shrinkray_gpu.runner.plain import fence, run_words
 from shrinkray_gpu.runner.run import Run
@@ -30,6 +32,7 @@ FLAGS = (
 An index that leaves a vector of the host's ends the program."""
 _INCLUDE = re.compile(r"-(?:I|isystem\"? ?)\"?(/[^\"\s]+)")
 """Where nvcc finds CUDA's headers, in what it says of a dry run."""
+_ARRAY = re.compile(r"(?<!extern )__shared__")
 SECONDS = 60.0
 LONGEST = 1 << 16
 """Characters of what the machine writes of an access."""
@@ -46,7 +49,7 @@ class CpuTrial:
         self.trial, self.compiler, self.folder, self.limit = trial, compiler, folder, SECONDS
         self.copied: bool | None = None
         """Whether the original's fault hangs on what the host copies to the device; None: not asked yet."""
-        self.sorts: frozenset[str] | None = None
+        self.survey: Survey | None = None
         """Of the original's accesses that are wrong; None: not asked yet, or not known."""
         self.flags = [flag for flag in trial.flags if flag.startswith(("-std=", "-I", "-D"))]
         if not any(flag.startswith("-std=") for flag in self.flags):
@@ -64,6 +67,13 @@ class CpuTrial:
         machine = self._run([self.compiler, *words], self.folder)
         failed = next((run for run in (header, machine) if run.exit != 0), None)
         return "" if failed is None else f"g++ does not compile the machine: {failed.stderr.strip()[-200:]}"
+
+    def of_original(self, outcome: CuOutcome) -> CpuTrial:
+        """The same, for candidates of what came to this."""
+        runs = [each.seconds for each in (outcome.run, outcome.survey) if each is not None]
+        made = self.limited(LEAST + SLOWER * max(runs, default=0.0))
+        made.copied, made.survey = outcome.copied, outcome.survey
+        return made
 
     def limited(self, seconds: float) -> CpuTrial:
         """The same, for programs that run so long at most."""
@@ -87,10 +97,12 @@ class CpuTrial:
         )
         command = [*fence(sys.executable, setup), str(place / "program"), *self.trial.argv]
         record = place / "record"
+        arrays = {"SHRINK_SHARED_ARRAYS": "1"} if _ARRAY.search(text) else {}
 
         def made(more: Mapping[str, str]) -> tuple[Run, DeviceSight | None]:
             record.unlink(missing_ok=True)
-            environment = {**self.trial.environment, **more, "TMPDIR": str(place), "SHRINK_CPU_RECORD": str(record)}
+            environment = {**self.trial.environment, **arrays, **more}
+            environment |= {"TMPDIR": str(place), "SHRINK_CPU_RECORD": str(record)}
             run = run_words(command, environment=environment, cwd=self.trial.cwd, seconds=seconds)
             return run, _sight(record)
 
@@ -101,30 +113,37 @@ class CpuTrial:
         if rooms is None or sight is None:
             return outcome
 
+        until = _up_to_here(record)
+
         def hidden(more: Mapping[str, str]) -> bool:
             again, seen = made(more)
             return seen is None and again.exit != UNABLE and not again.timed_out
 
         if self.copied is not False:
-            outcome = replace(outcome, copied=hidden({"SHRINK_ZERO_COPIES": "1"}))
+            outcome = replace(outcome, copied=hidden({"SHRINK_ZERO_COPIES": "1", **until}))
             if self.copied and not outcome.copied:
                 return replace(outcome, lacking="it no longer hangs on what the host copies")
-        outcome = replace(outcome, sorts=self._sorts(made, record))
-        if self.sorts is not None and (more := (outcome.sorts or {"?"}) - self.sorts):
-            return replace(outcome, lacking=f"another access is wrong: {next(iter(more))}")
+        outcome = replace(outcome, survey=self._surveyed(made, record))
+        if self.survey is not None:
+            verdict = (
+                outcome.survey.verdict(self.survey) if outcome.survey else lacks("its other accesses are not known")
+            )
+            if not verdict.is_known:
+                return replace(outcome, trouble=verdict.why)
+            if not verdict.faults:
+                return replace(outcome, lacking=verdict.why)
         # One run is like another here: as much memory as before says nothing.
         larger = (each for each in rooms(sight) if each.factor > 1)
         room = next((each for each in larger if hidden({f"SHRINK_ROOM_{each.kind.upper()}": str(each.factor)})), None)
         return replace(outcome, room=room)
 
     @staticmethod
-    def _sorts(
-        made: Callable[[Mapping[str, str]], tuple[Run, DeviceSight | None]], record: Path
-    ) -> frozenset[str] | None:
+    def _surveyed(made: Callable[[Mapping[str, str]], tuple[Run, DeviceSight | None]], record: Path) -> Survey | None:
         run, _ = made({"SHRINK_SURVEY": "1"})
         if run.timed_out or run.exit == UNABLE or not record.exists():
             return None
-        return frozenset(record.read_text(encoding="utf-8", errors="replace")[:LONGEST].splitlines())
+        found = read_survey(record.read_text(encoding="utf-8", errors="replace")[:LONGEST].splitlines())
+        return replace(found, seconds=run.seconds) if found is not None else None
 
     def _run(self, command: Sequence[str], place: Path) -> Run:
         environment = {**self.trial.environment, "TMPDIR": str(place)}
@@ -135,11 +154,21 @@ def _sight(record: Path) -> DeviceSight | None:
     """What the machine wrote of the first access that was wrong. None where it wrote nothing, or the program, which may
     write there too, something else."""
     try:
-        with record.open(encoding="utf-8") as stream:
-            kernel, kind, size, misaligned, place, leading = stream.read(LONGEST).split("\t")
-        return DeviceSight(kernel, kind, int(size), misaligned == "1", place, leading.strip() == "1")
+        kernel, kind, size, misaligned, place, leading, _, _ = _fields(record)
+        return DeviceSight(kernel, kind, int(size), misaligned == "1", place, leading == "1")
     except (OSError, ValueError):
         return None
+
+
+def _up_to_here(record: Path) -> dict[str, str]:
+    """For a run that is asked no more than whether anything is wrong up to the block that the record is of."""
+    *_, launch, block = _fields(record)
+    return {"SHRINK_LAST_LAUNCH": launch, "SHRINK_LAST_BLOCK": block.strip()}
+
+
+def _fields(record: Path) -> list[str]:
+    with record.open(encoding="utf-8") as stream:
+        return stream.read(LONGEST).split("\t")
 
 
 @contextmanager
@@ -157,6 +186,5 @@ def agreeing(text: str, trial: NvccTrial, fault: CuFault) -> Iterator[tuple[CpuT
             outcome = made.build(text, "program", SECONDS, fault.look)
             verdict = fault.verdict(text, outcome)
             why = "" if verdict.faults else verdict.why
-            made.copied, made.sorts = outcome.copied, outcome.sorts
-            made = made.limited(LEAST + SLOWER * (outcome.run.seconds if outcome.run is not None else 0.0))
+            made = made.of_original(outcome)
         yield (None, why) if why else (made, "")

@@ -2,9 +2,11 @@
 //
 // The threads of a block are fibers, run one after the other up to a barrier. Memory of the device lies in an arena of
 // its own, with gaps. g++ calls __asan_* before each access (-fsanitize=kernel-address); one that is wrong ends its
-// thread. After the launch with the first one the driver has its error, as it has on a GPU.
+// thread. After the launch with the first one the driver has its error, as it has on a GPU. A survey tells besides
+// whether a GPU sees it: there memory is mapped by pages, and an access beside an allocation may find some.
 #include <algorithm>
 #include <csetjmp>
+#include <csignal>
 #include <cstdio>
 #include <cstdint>
 #include <cstdlib>
@@ -15,6 +17,7 @@
 #include <sys/mman.h>
 #include <ucontext.h>
 
+#include "pages.hpp"
 #include "prelude.hpp"
 
 uint3 threadIdx, blockIdx;
@@ -25,7 +28,7 @@ extern char __executable_start, end;
 namespace shrink_cpu {
 constexpr size_t SPAN = size_t(1) << 38, GAP = size_t(1) << 28, MOST_SHARED = 48 * 1024, STACK = 128 * 1024;
 constexpr size_t SHARED_WINDOW = 1 << 24, FAR = size_t(1) << 32;
-constexpr size_t MOST_SURVEYED = 1 << 20, MOST_FILLED = 1 << 26;
+constexpr size_t MOST_SURVEYED = 1 << 20, MOST_ENTERED = 1 << 21, MOST_FILLED = 1 << 26;
 constexpr size_t MOST_MEMORY = size_t(1) << 31;  // of the host's, for each candidate that runs beside others
 alignas(1024) char shared_memory[SHARED_WINDOW];
 
@@ -44,10 +47,11 @@ bool on_device = false;
 char* arena = nullptr;
 size_t used = GAP, allocated = 0;  // before the first allocation is room too: below may lie a thread's stack
 std::map<uintptr_t, size_t> live, freed;
+PageMap pages;
 uintptr_t latest = 0;  // the allocation that the last access was in
 size_t latest_size = 0;
 cudaStream_t busy = nullptr;
-size_t shared_size = 0;
+size_t shared_size = 0, works = 0, ended = 0;  // launches so far, and those that the host has waited for
 std::vector<Fiber*> fibers;
 char* stacks = nullptr;
 Fiber* running = nullptr;
@@ -63,14 +67,16 @@ struct Access {
   const char* how;
   size_t size;
   const char* place;
+  Reach reach;
   bool operator==(const Access& other) const {
-    return space == other.space && how == other.how && size == other.size && place == other.place;
+    return space == other.space && how == other.how && size == other.size && place == other.place &&
+           reach == other.reach;
   }
 };
 // A survey goes on behind an access that is wrong, and notes of which sorts there are. Memory begins with garbage then.
-const bool survey = std::getenv("SHRINK_SURVEY");
+const bool survey = std::getenv("SHRINK_SURVEY"), arrays = std::getenv("SHRINK_SHARED_ARRAYS");
 std::vector<Access> sorts;
-size_t surveyed = 0;
+size_t surveyed = 0, entered = 0;  // accesses that are wrong, and turns of threads behind the first of them
 struct {
   const char* kernel;
   const char* space;
@@ -78,12 +84,15 @@ struct {
   size_t size;
   bool misaligned;
   const char* place;
+  size_t launch, block;
 } first;
 
-size_t factor(const char* name) {
+size_t number(const char* name, size_t otherwise) {
   const char* text = std::getenv(name);
-  return text ? std::strtoull(text, nullptr, 10) : 1;
+  return text ? std::strtoull(text, nullptr, 10) : otherwise;
 }
+// Where a run of which only so much is asked ends.
+const size_t last_launch = number("SHRINK_LAST_LAUNCH", 0), last_block = number("SHRINK_LAST_BLOCK", 0);
 
 // Memory of the device is closed to the host: an access of the host's ends the program, as it does beside a GPU.
 struct Opened {
@@ -129,6 +138,7 @@ void entry() {
 }
 
 void enter(Fiber* fiber) {
+  if (survey && recorded && ++entered > MOST_ENTERED) settled = true;
   running = fiber;
   threadIdx = fiber->index;
   if (_setjmp(scheduler)) return;
@@ -137,15 +147,17 @@ void enter(Fiber* fiber) {
   setcontext(&fiber->first);
 }
 
-void wrong(const char* space, const char* how, size_t size, bool misaligned, const char* place) {
+void wrong(const Access& access, bool misaligned) {
+  const auto [space, how, size, place, reach] = access;
   if (!recorded) {
     recorded = true;
-    first = {kernel_name, space, how, size, misaligned, place};
+    first = {kernel_name, space, how, size, misaligned, place, 0, 0};
   }
   if (misaligned && !(running->index.x | running->index.y | running->index.z)) leading = true;
-  settled = survey ? ++surveyed == MOST_SURVEYED : !first.misaligned || leading;  // what is left tells no more
-  if (pending == cudaSuccess) pending = misaligned ? cudaErrorMisalignedAddress : cudaErrorIllegalAddress;
-  const bool bearable = std::strcmp(place, "far") && !(misaligned && size > 8);  // by the CPU that goes on
+  settled |= survey ? ++surveyed == MOST_SURVEYED : !first.misaligned || leading;  // what is left tells no more
+  if (pending == cudaSuccess && !(survey && reach == MAPPED))
+    pending = misaligned ? cudaErrorMisalignedAddress : cudaErrorIllegalAddress;
+  const bool bearable = std::strcmp(place, "far");  // by the CPU that goes on
   if (!survey || !bearable) _longjmp(running->top, 1);
 }
 
@@ -153,11 +165,15 @@ void wrong(const char* space, const char* how, size_t size, bool misaligned, con
 struct Judgement {
   const char* space;
   const char* place;
+  Reach reach;
 };
 
 Judgement judge(uintptr_t at, size_t size, bool misaligned) {
   const uintptr_t base = (uintptr_t)arena, window = (uintptr_t)shared_memory;
-  if (at - window < SHARED_WINDOW) return {misaligned || at - window + size > shared_size ? "shared" : nullptr, ""};
+  if (at - window < SHARED_WINDOW) {
+    const bool bad = misaligned || at - window + size > shared_size;
+    return {bad ? "shared" : nullptr, "", misaligned ? UNMAPPED : reach_shared(at - window + size, shared_size, arrays)};
+  }
   if (at - (uintptr_t)stacks < 1024 * STACK) return {};
   if (at >= (uintptr_t)&__executable_start && at < (uintptr_t)&end) return {};
   const char* place = misaligned ? "" : "near";
@@ -175,7 +191,8 @@ Judgement judge(uintptr_t at, size_t size, bool misaligned) {
     }
     if (!misaligned && inside(freed, at, &in)) place = "freed";
   }
-  return {"global", away >= FAR ? "far" : place};
+  if (away >= FAR) return {"global", "far", UNMAPPED};
+  return {"global", place, misaligned ? UNMAPPED : pages.reach(at, size)};
 }
 
 // `how`: read, write or atomic. What this calls may be the program's own instance of a template, which asks as well.
@@ -184,15 +201,40 @@ void check(uintptr_t at, size_t size, bool aligned, const char* how) {
   const bool misaligned = aligned && at % size;
   if (!misaligned && at - latest + size <= latest_size && at >= latest) return;
   on_device = false;
-  const auto [space, place] = judge(at, size, misaligned);
-  const Access access{space, how, size, place};
+  const auto [space, place, reach] = judge(at, size, misaligned);
+  const Access access{space, how, size, place, reach};
   if (space && survey && std::find(sorts.begin(), sorts.end(), access) == sorts.end()) sorts.push_back(access);
   on_device = true;
-  if (space) wrong(space, how, size, misaligned, place);
+  if (space) wrong(access, misaligned);
 }
+
+#ifdef __x86_64__
+// A survey goes on behind a vector that is misaligned. The CPU's instruction for one that is not may not: it becomes the
+// other.
+void allow_misaligned(int, siginfo_t*, void* context) {
+  auto* at = (unsigned char*)((ucontext_t*)context)->uc_mcontext.gregs[REG_RIP];
+  unsigned char* code = at + (*at == 0x66);
+  code += (*code & 0xf0) == 0x40;
+  const bool moves = on_device && code[0] == 0x0f, words = code[1] == 0x28 || code[1] == 0x29;
+  if (!moves || !(words || (*at == 0x66 && (code[1] == 0x6f || code[1] == 0x7f)))) {
+    std::signal(SIGSEGV, SIG_DFL);
+    return;
+  }
+  const uintptr_t page = (uintptr_t)at & ~uintptr_t(4095);
+  mprotect((void*)page, 8192, PROT_READ | PROT_WRITE | PROT_EXEC);
+  if (words) code[1] -= 0x18;  // movaps: movups
+  else *at = 0xf3;             // movdqa: movdqu
+}
+#endif
 
 void start_fibers() {
   if (stacks) return;
+#ifdef __x86_64__
+  struct sigaction action = {};
+  action.sa_sigaction = allow_misaligned;
+  action.sa_flags = SA_SIGINFO;
+  if (survey) sigaction(SIGSEGV, &action, nullptr);
+#endif
   stacks = (char*)mmap(nullptr, 1024 * STACK, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (stacks == MAP_FAILED) give_up("no memory for threads");
   for (size_t i = 0; i < 1024; ++i) {
@@ -247,7 +289,7 @@ void run_block() {
 }
 
 cudaError_t synchronised() {
-  busy = nullptr;
+  busy = nullptr, ended = works;
   if (pending != cudaSuccess) seen = last = pending;
   return seen;
 }
@@ -299,9 +341,10 @@ void Launch::start(void (*run)(void*), void* data) {
   if (shared_ > MOST_SHARED) return void(told(cudaErrorInvalidValue));
   start_fibers();
   blockDim = block_, gridDim = grid_, threads = count;
-  shared_size = shared_ * factor("SHRINK_ROOM_SHARED");
+  shared_size = shared_ * number("SHRINK_ROOM_SHARED", 1);
   body = run, body_data = data, kernel_name = kernel_;
   use(stream_);
+  ++works;
   const Opened opened;
   on_device = true;
   for (unsigned z = 0; z < grid_.z && !settled; ++z)
@@ -309,16 +352,20 @@ void Launch::start(void (*run)(void*), void* data) {
       for (unsigned x = 0; x < grid_.x && !settled; ++x) {
         blockIdx = {x, y, z};
         run_block();
+        const size_t block = ((size_t)z * grid_.y + y) * grid_.x + x;
+        if (recorded && !first.launch) first.launch = works, first.block = block;
+        if (!recorded && last_launch == works && last_block == block) std::_Exit(0);  // all that was asked
       }
   on_device = false;
   const char* path = std::getenv("SHRINK_CPU_RECORD");
   if (recorded && path)
     if (FILE* file = std::fopen(path, "w")) {
       for (const Access& each : sorts)
-        std::fprintf(file, "%s %s of %zu bytes %s\n", each.space, each.how, each.size, each.place);
+        std::fprintf(file, "%d\t%s %s of %zu bytes %s\n", settled ? std::max(each.reach, PERHAPS) : each.reach,
+                     each.space, each.how, each.size, each.place);
       if (!survey)
-      std::fprintf(file, "%s\tInvalid __%s__ %s\t%zu\t%d\t%s\t%d\n", first.kernel, first.space, first.how,
-                   first.size, first.misaligned, first.place, leading);
+      std::fprintf(file, "%s\tInvalid __%s__ %s\t%zu\t%d\t%s\t%d\t%zu\t%zu\n", first.kernel, first.space,
+                   first.how, first.size, first.misaligned, first.place, leading, first.launch, first.block);
       std::fclose(file);
     }
 }

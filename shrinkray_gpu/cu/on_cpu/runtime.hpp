@@ -11,9 +11,10 @@ cudaError_t cudaMalloc(void** out, size_t size) {
   *out = nullptr;
   if (!size) return cudaSuccess;
   if ((allocated += size) > MOST_MEMORY) give_up("more memory than a CPU should be asked for");
-  const size_t whole = size * factor("SHRINK_ROOM_MEMORY");
+  const size_t whole = size * number("SHRINK_ROOM_MEMORY", 1);
   if (whole > SPAN || used + whole + GAP > SPAN) return told(cudaErrorMemoryAllocation);
   live[(uintptr_t)arena + used] = whole;
+  pages.add((uintptr_t)arena + used, whole);
   *out = arena + used;
   if (survey) {  // what nobody wrote is no address
     const Opened opened;
@@ -29,6 +30,7 @@ cudaError_t cudaFree(void* at) {
   if (found == live.end()) return told(cudaErrorInvalidValue);
   madvise(at, found->second, MADV_DONTNEED);
   latest_size = 0;
+  pages.remove((uintptr_t)at);
   freed.insert(live.extract(found));
   return cudaSuccess;
 }
@@ -78,6 +80,33 @@ cudaError_t cudaStreamCreate(cudaStream_t* out) {
   return *out = (cudaStream_t)++streams, seen;
 }
 cudaError_t cudaStreamDestroy(cudaStream_t) { return seen; }
+// An event is known by the work that there was when it was recorded. To wait for it is to wait for all of that.
+struct CUevent_st {
+  size_t works;
+  cudaError_t error;
+};
+cudaError_t cudaEventCreate(cudaEvent_t* out) { return *out = new CUevent_st{SIZE_MAX, cudaSuccess}, seen; }
+cudaError_t cudaEventCreateWithFlags(cudaEvent_t* out, unsigned) { return cudaEventCreate(out); }
+cudaError_t cudaEventDestroy(cudaEvent_t) { return seen; }
+cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
+  use(stream);
+  if (!seen) *event = {works, pending};
+  return seen;
+}
+cudaError_t cudaEventSynchronize(cudaEvent_t event) {
+  if (seen || event->works == works || event->error != cudaSuccess) return synchronised();
+  if (event->works < works) ended = std::max(ended, event->works);
+  return cudaSuccess;
+}
+cudaError_t cudaEventElapsedTime(float* out, cudaEvent_t from, cudaEvent_t to) {
+  if (!seen && (from->works > ended || to->works > ended)) give_up("whether an event is over hangs on time");
+  return *out = 1, seen;
+}
+cudaError_t cudaMallocHost(void** out, size_t size) { return *out = seen ? nullptr : std::calloc(size, 1), seen; }
+cudaError_t cudaHostAlloc(void** out, size_t size, unsigned) { return cudaMallocHost(out, size); }
+cudaError_t cudaFreeHost(void* at) { return std::free(at), synchronised(); }
+cudaError_t cudaStreamCreateWithFlags(cudaStream_t* out, unsigned) { return cudaStreamCreate(out); }
+cudaError_t cudaGetDevice(int* out) { return *out = 0, seen; }
 cudaError_t cudaSetDevice(int) { return seen; }
 cudaError_t cudaDeviceReset() { return seen; }
 cudaError_t cudaPeekAtLastError() { return seen ? seen : last; }

@@ -19,6 +19,7 @@ from shrinkray_gpu.passes.cuda import (
     cuda_owners,
     cuda_reports,
     cuda_results,
+    cuda_struct_arguments,
     cuda_unreachable,
     cuda_unread,
 )
@@ -72,7 +73,9 @@ _STEPS: tuple[Callable[[Program], Iterable[Edit]], ...] = (
     cuda_owners.find,
     cuda_results.find_named,
     _first(cuda_objects.find),
+    _first(cuda_struct_arguments.find),
     cuda_inlining.find,
+    cuda_inlining.find_instances,
     cuda_constants.find_steady,
     _named(cuda_unread.find, "remove unread variables:", "remove unread parameters:"),
     _named(cuda_unreachable.find, "remove all"),

@@ -38,6 +38,20 @@ def find(program: Program) -> Iterator[Edit]:
             yield from _of(source, node)
 
 
+def find_instances(program: Program) -> Iterator[Edit]:
+    """Templates of functions and kernels of which all uses say the same arguments: these are put in."""
+    for source in sources(program):
+        for node in source.tree.nodes("function_definition"):
+            item, name = outermost(node, "template_declaration"), declarator_name(function_of(node))
+            uses = source.uses(name) if item is not node else []
+            told = [_types(source, item, use) for use in uses]
+            if name is None or not told or not told[0] or any(each != told[0] for each in told):
+                continue
+            puts = [Put(use, (text,)) for own, text in told[0].items() for use in _names(source, own, node)]
+            calls = [Put(use.parent, (use,)) for use in uses if use.parent is not None]
+            yield source.edit(f"the one instance of {source.of(name)}", Put(item, (node,)), *puts, *calls, weight=8)
+
+
 def _of(source: Source, node: Node) -> Iterator[Edit]:
     declarator, body = function_of(node), node.child("body")
     name = declarator_name(declarator)
@@ -55,7 +69,11 @@ def _of(source: Source, node: Node) -> Iterator[Edit]:
     user = statement_of(call)
     if listed is None or user is None or len(given.members) != len(listed.members):
         return
+    types = _types(source, item, uses[0])
+    if types is None:
+        return
     declarations, puts = _bound(source, node, listed, given)
+    puts += [Put(use, (text,)) for own, text in types.items() for use in _names(source, own, node)]
     what = f"inline function {source.of(name)}"
     weight = 10 + 2 * len(given.members)
     inside = statements(body)
@@ -91,10 +109,34 @@ def _short(source: Source, item: Node, declarator: Node, body: Node, uses: Seque
             return
         if is_inside(use, item):
             return
+        types = _types(source, item, use)
+        if types is None:
+            return
         bound = {source.of(own): source.of(each) for own, each in zip(names, given.members, strict=True) if own}
+        bound |= types
         text = _substituted(source.of(value), bound)
         changes.append(Put(call, (f"({text})" if is_operand(call) else text,)))
     yield source.edit(f"inline function {source.of(declarator_name(declarator) or item)}", *changes, weight=10)
+
+
+def _types(source: Source, item: Node, use: Node) -> dict[str, str] | None:
+    """What a template's parameters are at a use that says all of them; none for a plain function. None where it leaves
+    some to the compiler."""
+    listed = item.child("parameters") if item.kind == "template_declaration" else None
+    if listed is None:
+        return {}
+    told = use.parent.child("arguments") if use.parent is not None and use.parent.kind == "template_function" else None
+    names = [declarator_name(each) for each in listed.members]
+    given = [] if told is None else told.members
+    if len(names) != len(given):
+        return None
+    return {source.of(own): source.of(each) for own, each in zip(names, given, strict=True) if own is not None}
+
+
+def _names(source: Source, own: str, inside: Node) -> list[Node]:
+    """Where a name stands that is no member of something; `T x(own)` is read as a function of a type."""
+    kinds = ("identifier", "type_identifier")
+    return [use for use in source.names[own] if use.kind in kinds and is_inside(use, inside)]
 
 
 def _substituted(text: str, bound: Mapping[str, str]) -> str:
@@ -108,7 +150,13 @@ def _as_declared(source: Source, user: Node, call: Node, value: Node, before: tu
     if user.kind != "declaration" or initial is None or initial.kind != "init_declarator" or not before:
         return None
     own, text = declarator_name(initial), source.of(value)
-    if own is None or value.kind != "identifier" or not any(text in source.declares(each) for each in before):
+    alone = sum(each.field == "declarator" for each in user.children) == 1
+    if (
+        own is None
+        or not alone
+        or value.kind != "identifier"
+        or not any(text in source.declares(each) for each in before)
+    ):
         return None
     places = [use for use in source.names[text] if any(is_inside(use, each) for each in before)]
     return [Put(use, (source.of(own),)) for use in places if use.kind != "field_identifier"]
@@ -123,7 +171,7 @@ def _bound(source: Source, node: Node, listed: Node, given: Node) -> tuple[list[
         own = declarator_name(declared)
         if declared is None or own is None or source.of(own) == source.of(argument):
             continue
-        uses = [use for use in source.uses(own, node) if use.kind == "identifier"]
+        uses = [use for use in _names(source, source.of(own), node) if use is not own]
         variable = declared.kind in ("identifier", "pointer_declarator", "reference_declarator")
         if variable and argument.kind not in _SIMPLE and len(uses) > 1:
             declarations += [source.text[parameter.first : declared.last], " = ", argument, ";\n"]

@@ -120,8 +120,10 @@ def _zero(access: Node) -> Part:
 
 
 def _place(access: Node) -> Part | None:
-    """`i` for `p[i]`, where that is an index itself: what it leads to still comes from memory."""
+    """`i` for `p[i]`, where that is the index of an index: what it leads to still comes from memory. Of a last index it
+    does not: it may leave memory by being another number."""
     indices, outer = access.child("indices"), enclosing(access, "subscript_argument_list")
-    if outer is None or indices is None or access.kind != "subscript_expression":
+    last = outer is None or enclosing(outer, "subscript_argument_list") is None
+    if last or indices is None or access.kind != "subscript_expression":
         return None
     return indices.members[0]

@@ -17,10 +17,32 @@ from shrinkray_gpu.reduction.native.code import number
 from shrinkray_gpu.reduction.native.native_change import Put
 from shrinkray_gpu.reduction.native.native_tree import Node
 from shrinkray_gpu.reduction.program import Program
-from shrinkray_gpu.source.cuda import Source, is_warp_wide, sources
+from shrinkray_gpu.source.cuda import Source, is_a_file, is_inside, is_warp_wide, items_of, sources
 from shrinkray_gpu.source.tree import every
 
 _FLOAT = re.compile(r"[\d.]+(?:[eE][-+]?\d+)?[fF]?\Z")
+
+_LARGE, _MOST_LARGE, _PARTS = 1000, 6, (16, 4)
+
+
+def find_large(program: Program) -> Iterator[Edit]:
+    """Of a .cu: what the host computes with, at once and one by one to a part: most of a try is work on its data."""
+    for source in sources(program) if is_a_file(program) else ():
+        large = [node for node in source.tree.nodes("number_literal") if _is_large(source, node)][:_MOST_LARGE]
+        for part in _PARTS:
+            changes = {node: Put(node, (str((number(source.of(node)) or 0) // part),)) for node in large}
+            if len(large) > 1:
+                yield source.edit(f"{len(large)} large numbers by {part}", *changes.values(), weight=part)
+            for node, change in changes.items():
+                yield source.edit(f"number {source.of(node)} by {part}", change)
+
+
+def _is_large(source: Source, node: Node) -> bool:
+    """Whether it is a size of the host's: no flag, no mask, and no extent that types and kernels are made of."""
+    value = number(source.of(node))
+    item = next((each for each in items_of(source.tree.root) if is_inside(node, each)), None)
+    device = item is None or re.search(r"__global__|__device__|\bconstexpr\b|#", source.of(item)[:200]) is not None
+    return value is not None and _LARGE <= value < 1 << 31 and source.of(node).isdecimal() and not device
 
 
 def find(program: Program) -> Iterator[Edit]:

@@ -43,6 +43,8 @@ _PLAIN_VALUE = re.compile(r" = (?!true|false|nullptr|NULL)[^\W\d][\w.]*(?:\(\))?
 """A name, or a size: it can stand wherever the field is read. A number stays what the program computes with."""
 _OF_LIBRARY = re.compile(r"::|<")
 """Types whose `T x(y)` may be no `T x = y`."""
+_DOES = re.compile(r"\+\+|--|[^=<>!]=[^=]|\bnew\b|\w\(")
+"""What is not the same twice."""
 _WHOLE = re.compile(r"[\w.]+(?:\(\))?|\([^()]*\)")
 """What needs no parentheses."""
 
@@ -281,7 +283,7 @@ class _FunctionText:
                 continue
             uses = [use for place in places for use in self.source.uses(own, place)]
             written = any(_is_written(use) for use in uses)
-            if written or (len(uses) > 1 and re.search(r"\+\+|--|[^=<>!]=[^=]|\bnew\b|\w\(", text)):
+            if written or (len(uses) > 1 and _DOES.search(text.replace(".size()", ""))):
                 last = each.child("declarator")
                 assert last is not None
                 declared.append(f"{self.source.text[each.first : last.last]} = {text};\n")

@@ -56,7 +56,10 @@ class _CheckedCall:
 
 @dataclass(frozen=True, eq=False)
 class _StatusHelper:
-    definition: Node
+    definitions: tuple[Node, ...]
+    """The function; the macro; a macro and the function that it hands the status to."""
+    status: str
+    """The parameter that it looks at."""
     body: Node
     tree: Tree
     """That `body` is in: a macro's is read by itself."""
@@ -74,7 +77,7 @@ def find(program: Program) -> Iterator[Edit]:
         for call in source.tree.nodes("call_expression"):
             if (edit := _returned(source, call)) is not None:
                 yield edit
-        helpers = [found for node in source.tree.root.walk() if (found := _helper(source, node)) is not None]
+        helpers = _helpers(source)
         yield from _edits(source, helpers, tries)
 
 
@@ -113,9 +116,10 @@ def _edits(source: Source, helpers: Sequence[_StatusHelper], tries: Sequence[Nod
     if not every:
         return
     opened: list[NativeChange] = [Put(node, (body,)) for node in tries if (body := node.child("body")) is not None]
-    gone: list[NativeChange] = [Drop(helper.definition) for helper in helpers if helper.alone]
+    dropped = [each for helper in helpers if helper.alone for each in helper.definitions]
+    gone: list[NativeChange] = [*map(Drop, dropped), *_header(source, dropped)]
     bare = {check: _bare(source, check) for _, check in every}
-    weight = source.weight([*tries, *(each.definition for each in helpers if each.alone)])
+    weight = source.weight([*tries, *dropped])
     found: list[Edit] = []
     for helper, kept in reversed(every):
         others = [change for check, change in bare.items() if check is not kept]
@@ -133,6 +137,38 @@ def _edits(source: Source, helpers: Sequence[_StatusHelper], tries: Sequence[Nod
             found.append(replace(edit, rivals=(source.literal, "report")))
     yield from sorted(found, key=lambda edit: -edit.weight)[:_MOST]
     yield source.edit("remove all reports", *opened, *gone, *bare.values(), weight=weight)
+
+
+def _header(source: Source, dropped: Sequence[Node]) -> list[NativeChange]:
+    """That of the report's print, where it is not there."""
+    if re.search(r"#\s*include\s*<(?:cstdio|stdio\.h)>", source.text):
+        return []
+    first = next((each for each in source.tree.root.members if each not in dropped), None)
+    return [] if first is None else [Put(first, ("#include <cstdio>\n", first))]
+
+
+def _helpers(source: Source) -> list[_StatusHelper]:
+    found = [helper for node in source.tree.root.walk() if (helper := _helper(source, node)) is not None]
+    macros = source.tree.nodes("preproc_function_def")
+    handing = [handed for node in macros for helper in found if (handed := _handing(source, node, helper)) is not None]
+    return [*found, *handing]
+
+
+def _handing(source: Source, macro: Node, helper: _StatusHelper) -> _StatusHelper | None:
+    """A macro that hands its first argument to a helper, with the place of the call behind it."""
+    name, value, listed = macro.child("name"), macro.child("value"), macro.child("parameters")
+    function = helper.definitions[0]
+    called = declarator_name(function_of(function)) if function.kind == "function_definition" else None
+    if name is None or value is None or listed is None or called is None:
+        return None
+    own = source.of(called)
+    if not re.search(rf"\b{own}\s*\(\s*\(?{source.of(listed.members[0])}\b", source.of(value)):
+        return None
+    checks = [_check(source, use, [None], 0) for use in source.uses(name) if not is_inside(use, macro)]
+    outside = [use for use in source.uses(called) if not is_inside(use, macro) and not is_inside(use, function)]
+    known = tuple(check for check in checks if check is not None)
+    gone = (macro,) if outside else (macro, function)
+    return _StatusHelper(gone, helper.status, helper.body, helper.tree, known, len(known) == len(checks))
 
 
 def _helper(source: Source, node: Node) -> _StatusHelper | None:
@@ -164,7 +200,8 @@ def _helper(source: Source, node: Node) -> _StatusHelper | None:
             checks.append(check)
         else:
             alone = False
-    return _StatusHelper(node, body, tree, tuple(checks), alone)
+    status = names[at]
+    return _StatusHelper((node,), source.of(status) if status else "", body, tree, tuple(checks), alone)
 
 
 def _writes_result(source: Source, node: Node, body: Node) -> bool:
@@ -205,7 +242,7 @@ def _report(source: Source, helper: _StatusHelper, check: _CheckedCall, tries: S
     if thrown and catch is not None:
         message = _printed(source.tree, catch, {}, message) or message
         code = _EXIT.search(source.of(catch))
-    ended = code[1] if code else "1"
+    ended = "error" if code and code[1] == helper.status else code[1] if code else "1"
     function = enclosing(check.statement, "function_definition")
     in_main = function is not None and _is_main(source, function)
     head, *tail = message.replace("\n", "\\n").split(_ERROR)

@@ -19,6 +19,9 @@ void run(torch::Tensor x) {
   AT_CUDA_CHECK(cudaGetLastError());
   printf("done");
   std::cout << "done";
+  cudaEventRecord(begin);
+  CHECK_CUDA(cudaEventSynchronize(end));
+  GPU(cudaEventElapsedTime(&time, begin, end));
 }
 """
 
@@ -26,7 +29,9 @@ void run(torch::Tensor x) {
 def test_checks_go_at_once_and_one_by_one_and_work_stays() -> None:
     program = Program.from_text(f"use('''{SOURCE}''')\n")
     every, *single = cuda_checks.find(program)
-    assert [edit.what for edit in single] == [f"remove check at line {line}" for line in (2, 4, 5, 6, 10, 11, 12, 13)]
+    assert [edit.what for edit in single] == [
+        f"remove check at line {line}" for line in (2, 4, 5, 6, 10, 11, 12, 13, 14, 15, 16)
+    ]
     text = render(program, [every]).text
     assert [line.strip() for line in text.split("\n")[2:-2]] == [
         "void run(torch::Tensor x) {",

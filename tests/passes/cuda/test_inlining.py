@@ -23,3 +23,29 @@ def test_the_variable_that_it_returns_has_its_new_name_from_the_start() -> None:
 def test_what_else_it_returns_is_put_where_it_was_called() -> None:
     source = "int twice(int n) {\n note(n);\n return 2 * n;\n}\nvoid run() {\n int r = twice(3);\n}\n"
     assert texts(source) == ["void run() { note(3); int r = 2 * 3; }"]
+
+
+def test_of_a_template_the_arguments_are_put_in_and_one_that_the_compiler_finds_is_left() -> None:
+    template = "template <typename T, int N>\nvoid fill(int n) {\n A<T> a;\n T x(n);\n a.put(x, N);\n}\n"
+    plain = texts(template + "void run() {\n fill<float, 4>(count);\n}\n")
+    assert plain[-1] == "void run() { { A<float> a; float x(count); a.put(x, 4); } }"
+    assert texts(template + "void run() {\n fill<float>(count);\n}\n") == []
+
+
+def test_a_second_variable_of_the_same_declaration_stays() -> None:
+    source = (
+        "static R pack(int n) {\n R made;\n made.total = n;\n return made;\n}\nvoid run() {\n R a, r = pack(3);\n}\n"
+    )
+    assert texts(source) == ["void run() { R made; made.total = 3; R a, r = made; }"]
+
+
+def test_the_one_instance_of_a_template_is_a_plain_function() -> None:
+    template = "template <typename T, int N>\n__global__ void fill(T* at) {\n at[N] = T(1);\n}\n"
+    source = f"{template}void run() {{\n fill<float, 4><<<1, 1>>>(x);\n fill<float, 4><<<2, 1>>>(y);\n}}\n"
+    program = program_of(source, "x.cu")
+    (edit,) = cuda_inlining.find_instances(program)
+    assert " ".join(text_of(render(program, [edit])).split()) == (
+        "__global__ void fill(float* at) { at[4] = float(1); } void run() { fill<<<1, 1>>>(x); fill<<<2, 1>>>(y); }"
+    )
+    for other in ("fill<int, 4><<<2", "fill<float><<<2", "fill<<<2"):
+        assert not [*cuda_inlining.find_instances(program_of(source.replace("fill<float, 4><<<2", other), "x.cu"))]

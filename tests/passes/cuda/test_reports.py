@@ -71,8 +71,8 @@ def test_the_last_error_is_asked_for_only_where_nothing_that_waits_holds() -> No
 def test_a_macro_that_exits_with_and_without_what_is_behind_it() -> None:
     less, *rest = texts(MACRO)
     report = rf'{UNDER} fprintf(stderr, "0: %s\n", cudaGetErrorString(error)); exit(2); }}'
-    assert less == f"void run() {{ cudaMalloc(&out, 4); {report} }}"
-    assert f"void run() {{ cudaMalloc(&out, 4); {report} more(); }}" in rest
+    assert less == f"#include <cstdio> void run() {{ cudaMalloc(&out, 4); {report} }}"
+    assert f"#include <cstdio> void run() {{ cudaMalloc(&out, 4); {report} more(); }}" in rest
 
 
 def test_where_nothing_fails_the_program_ends_well() -> None:
@@ -89,3 +89,27 @@ def test_a_helper_that_something_else_names_stays() -> None:
 
 def test_what_tells_of_no_status_is_no_helper() -> None:
     assert texts('void log(int n) { printf("%d", n); }\nint main() { log(cudaDeviceSynchronize()); }\n') == []
+
+
+HANDED = r"""
+#include <cstdlib>
+#define gpuErrchk(ans) { gpuAssert((ans), __FILE__, __LINE__); }
+inline void gpuAssert(cudaError_t code, const char* file, int line, bool abort = true) {
+  if (code != cudaSuccess) {
+    fprintf(stderr, "GPUassert: %s %s %d\n", cudaGetErrorString(code), file, line);
+    if (abort) exit(code);
+  }
+}
+int main() {
+  gpuErrchk(cudaMalloc(&out, 4));
+  gpuErrchk(cudaDeviceSynchronize());
+}
+"""
+
+
+def test_a_macro_that_hands_the_status_to_a_function_goes_with_it() -> None:
+    first, *_ = texts(HANDED)
+    report = rf'{UNDER} fprintf(stderr, "GPUassert: %s \n", cudaGetErrorString(error)); return error; }} }}'
+    assert first == f"#include <cstdio> #include <cstdlib> int main() {{ cudaMalloc(&out, 4); {report}"
+    still = texts(HANDED.replace("int main() {", "int main() {\n  gpuAssert(status, __FILE__, 3, false);"))
+    assert any("gpuErrchk" not in text and "void gpuAssert" in text for text in still)

@@ -13,7 +13,7 @@ from shrinkray_gpu.reduction.program import Program
 from shrinkray_gpu.reduction.rendering.render import effective, render
 from tests.passes.cuda.samples import SCRIPTS, SOURCE
 
-ELSEWHERE = ("cuda_layout", "cuda_flattening", "cuda_inputs", "cuda_owners", "cuda_sizes")
+ELSEWHERE = ("cuda_layout", "cuda_flattening", "cuda_inputs", "cuda_owners", "cuda_command_line", "cuda_sizes")
 """Of these the first is free, and the others are for what no sample here has: see test_whole_files."""
 CUDA = [each for each in dict.fromkeys(PASSES) if each.name.startswith("cuda_") and each.name not in ELSEWHERE]
 

@@ -6,15 +6,18 @@ import pytest
 
 from shrinkray_gpu.cu.cu_program import program_of, text_of
 from shrinkray_gpu.passes.cuda import (
+    cuda_command_line,
     cuda_containers,
     cuda_flattening,
     cuda_inlining,
     cuda_inputs,
+    cuda_numbers,
     cuda_objects,
     cuda_owners,
     cuda_parameters,
     cuda_reports,
     cuda_sizes,
+    cuda_struct_arguments,
     cuda_unreachable,
     cuda_unread,
 )
@@ -160,11 +163,14 @@ def test_what_is_read_is_nothing_and_what_is_written_is_not() -> None:
     assert "i < 1;" in made
 
 
-def test_an_index_that_came_from_memory_becomes_its_place_only_within_another_index() -> None:
-    nothing, place = without(KERNEL, "at")
-    assert "in[0]" in nothing and "in[i]" in place
-    (alone,) = without(KERNEL.replace("in[at[i]]", "in[0] + at[i]"), "at")
-    assert "in[0] + 0" in alone
+def test_an_index_that_came_from_memory_becomes_its_place_only_where_it_leads_to_another_index() -> None:
+    """As the last index it is another number: a product of a sparse matrix left its vector by the place in the table of
+    columns, with the fix of the stride too."""
+    nothing, place = without(KERNEL.replace("in[at[i]]", "in[other[at[i]]]"), "at")
+    assert "in[other[0]]" in nothing and "in[other[i]]" in place
+    for use, left in (("in[at[i]]", "in[0]"), ("in[0] + at[i]", "in[0] + 0")):
+        (alone,) = without(KERNEL.replace("in[at[i]]", use), "at")
+        assert left in alone
 
 
 @pytest.mark.parametrize("use", ["f(in);", "const float* p = in + 1; out[0] = *p;", "float x = (&in[1])[0];"])
@@ -254,3 +260,81 @@ def test_what_is_behind_a_report_that_leaves_is_never_run() -> None:
     assert not [*cuda_reports.find_behind(program_of(left, "x.cu"))]
     returns = [each for each in cuda_reports.find(program) if each.what.startswith("return for exit")]
     assert [flat(text_of(render(program, [each]))).count("{ return 2; }") for each in returns] == [1]
+
+
+SHAPED = """
+struct Shape {
+  int width;
+  int height;
+  __host__ __device__ int pitch() const { return width + 2; }
+  __host__ __device__ int at(int x, int y) const { return y * pitch() + x; }
+};
+__device__ float next(const float* in, const Shape& shape, int i) { return in[shape.at(i + 1, 0)]; }
+__global__ void step(const float* in, float* out, Shape shape) {
+  out[shape.at(0, shape.height)] = next(in, shape, threadIdx.x);
+}
+void run(const Shape& shape) { step<<<1, shape.width>>>(in, out, shape); }
+int main() {
+  Shape shape{4, 5};
+  run(shape);
+}
+"""
+
+
+def test_a_struct_that_is_taken_by_value_gives_way_to_its_fields() -> None:
+    program = program_of(SHAPED, "x.cu")
+    (edit,) = cuda_struct_arguments.find(program)
+    text = flat(text_of(render(program, [edit])))
+    assert edit.what == "fields of Shape as arguments"
+    assert (
+        "next(const float* in, int shape_width, int shape_height, int i) { return in[(0 * (shape_width + 2) +" in text
+    )
+    assert "step<<<1, shape_width>>>(in, out, shape_width, shape_height)" in text
+    assert "next(in, shape_width, shape_height, threadIdx.x)" in text and "run(shape.width, shape.height);" in text
+
+
+@pytest.mark.parametrize(
+    ("was", "now"),
+    [
+        ("run(shape);", "run(made());"),
+        ("shape.at(i + 1, 0)", "shape.at(i++, 0)"),
+        ("shape.at(i + 1, 0)", "*shape.row(i)"),
+        ("step<<<1, shape.width>>>", "Shape other = shape; step<<<1, 1>>>"),
+        ("int height;\n", "int height;\n  Shape(int w, int h);\n  Shape(int w) { width = w; }\n"),
+    ],
+)
+def test_a_struct_that_is_used_as_a_whole_stays(was: str, now: str) -> None:
+    assert was in SHAPED
+    assert not [*cuda_struct_arguments.find(program_of(SHAPED.replace(was, now), "x.cu"))]
+
+
+TYPED = """
+__global__ void k(int n) {}
+bool parse(int argc, char** argv, int* n) { return argc < 2; }
+int main(int argc, char** argv) {
+  int rows = 4;
+  const int columns = argc > 1 ? atoi(argv[1]) : 8;
+  Options options = read(argc, argv);
+  for (int i = 1; i < argc; ++i) rows = atoi(argv[i]);
+  if (!parse(argc, argv, &rows)) { return 2; }
+  if (argc > 3) { usage(argv[0]); } else { k<<<1, 1>>>(rows); }
+}
+"""
+
+
+def test_options_keep_what_they_are_without_a_command_line() -> None:
+    program = program_of(TYPED, "x.cu")
+    (edit,) = cuda_command_line.find(program)
+    main = flat(text_of(render(program, [edit]))).partition("int main")[2]
+    assert main == "() { int rows = 4; const int columns = 8; Options options; { k<<<1, 1>>>(rows); } }"
+    assert not [*cuda_command_line.find(program_of(TYPED.replace("int main", "int other"), "x.cu"))]
+
+
+def test_large_numbers_of_the_host_become_a_part() -> None:
+    kernel = "__global__ void k(int n) { if (n > 4096) return; }\n"
+    program = program_of(
+        f"{kernel}int main() {{ int rows = 20000, n = 0x4000, few = 8; k<<<rows, 1>>>(5000); }}", "x.cu"
+    )
+    offers = [*cuda_numbers.find_large(program)]
+    assert [edit.what for edit in offers][:3] == ["2 large numbers by 16", "number 20000 by 16", "number 5000 by 16"]
+    assert "rows = 1250, n = 0x4000, few = 8; k<<<rows, 1>>>(312)" in text_of(render(program, offers[:1]))

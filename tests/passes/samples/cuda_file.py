@@ -1,5 +1,6 @@
 main = r"""
 #include <cstdio>
+#include <cstdlib>
 #include <memory>
 #include <vector>
 
@@ -28,8 +29,9 @@ static int fill(std::vector<int>& order, int rows) {
   return (int)order.size();
 }
 
-int main() {
+int main(int argc, char** argv) {
   Shape shape{64, 32};
+  if (argc > 1) shape.rows = atoi(argv[1]);
   std::vector<int> order;
   int rows = fill(order, shape.rows);
   std::unique_ptr<Device> in(new Device(shape.bytes()));
