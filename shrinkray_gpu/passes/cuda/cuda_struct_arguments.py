@@ -38,7 +38,7 @@ _DOES = re.compile(r"\+\+|--|[^=<>!]=[^=]|\w\(")
 """What is not the same twice."""
 
 
-class _Stuck(Exception):
+class _NoFields(Exception):
     """A struct is used as a whole, or by more than one expression."""
 
 
@@ -94,7 +94,7 @@ def _edits(source: Source, record: ClassParts) -> Iterator[Edit]:
             ):
                 text = _Text(source, record, takers, owners.get(function, {})).of(body, _Scope({}))
                 changes.append(Put(body, (text,)))
-    except _Stuck:
+    except _NoFields:
         return
     yield source.edit(f"fields of {record.name} as arguments", *changes, weight=len(changes))
 
@@ -128,12 +128,12 @@ class _Text:
             if argument is None or name is None or prefix is None:
                 return self.of(argument, scope) + self.source.text[argument.last : node.last] if argument else ""
             if self.source.of(name) not in self.record.fields:
-                raise _Stuck
+                raise _NoFields
             return prefix + self.source.of(name)
         if node.kind == "identifier":
             text = self.source.of(node)
             if scope.prefix is None and text in self.owners:
-                raise _Stuck
+                raise _NoFields
             return scope.names.get(text, text)
         out, at = "", node.first
         for each in node.children:
@@ -172,16 +172,16 @@ class _Text:
     def _handed(self, node: Node, scope: _Scope) -> str:
         prefix, text = self._prefix(node, scope), self.source.of(node)
         if prefix is None and not _PLACE.fullmatch(text):
-            raise _Stuck
+            raise _NoFields
         return ", ".join((prefix or f"{text}.") + each for each in self.record.fields)
 
     def _value(self, method: Node, given: list[str], prefix: str, scope: _Scope) -> str:
         declarator, body = function_of(method), method.child("body")
         listed = declarator.child("parameters") if declarator is not None else None
         if body is None or listed is None or not is_one_return(method) or len(listed.members) != len(given):
-            raise _Stuck
+            raise _NoFields
         if scope.depth > _DEEPEST or any(_DOES.search(each) for each in given):
-            raise _Stuck
+            raise _NoFields
         names = [declarator_name(each.child("declarator")) for each in listed.members]
         bound = {self.source.of(own): _operand(text) for own, text in zip(names, given, strict=True) if own is not None}
         fields = {each: prefix + each for each in self.record.fields}
