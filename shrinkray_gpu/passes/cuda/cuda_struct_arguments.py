@@ -43,7 +43,7 @@ class _NoFields(Exception):
 
 
 @dataclass(frozen=True)
-class _Scope:
+class _Named:
     names: Mapping[str, str]
     """What names stand for: in a method its parameters and the fields."""
     prefix: str | None = None
@@ -92,7 +92,7 @@ def _edits(source: Source, record: ClassParts) -> Iterator[Edit]:
             if body is not None and (
                 function in owners or any(is_inside(use, body) for each in takers for use in source.names[each])
             ):
-                text = _Text(source, record, takers, owners.get(function, {})).of(body, _Scope({}))
+                text = _OpenedText(source, record, takers, owners.get(function, {})).of(body, _Named({}))
                 changes.append(Put(body, (text,)))
     except _NoFields:
         return
@@ -111,7 +111,7 @@ def _taken(source: Source, record: ClassParts, parameter: Node) -> str | None:
     return source.of(own) if declared.kind == "identifier" or constant else None
 
 
-class _Text:
+class _OpenedText:
     """The text of a function with fields in the place of the structs that it takes and hands on."""
 
     def __init__(
@@ -119,7 +119,7 @@ class _Text:
     ) -> None:
         self.source, self.record, self.takers, self.owners = source, record, takers, owners
 
-    def of(self, node: Node, scope: _Scope) -> str:
+    def of(self, node: Node, scope: _Named) -> str:
         if node.kind == "call_expression" and (text := self._called(node, scope)) is not None:
             return text
         if node.kind == "field_expression":
@@ -141,12 +141,12 @@ class _Text:
             at = each.last
         return out + self.source.text[at : node.last]
 
-    def _prefix(self, node: Node | None, scope: _Scope) -> str | None:
+    def _prefix(self, node: Node | None, scope: _Named) -> str | None:
         if node is None or node.kind == "this":
             return scope.prefix
         return self.owners.get(self.source.of(node)) if scope.prefix is None and node.kind == "identifier" else None
 
-    def _called(self, call: Node, scope: _Scope) -> str | None:
+    def _called(self, call: Node, scope: _Named) -> str | None:
         """A method's value; a call with the fields of each struct that it hands on. None of another call."""
         function, given = call.child("function"), call.child("arguments")
         if function is None or given is None:
@@ -169,13 +169,13 @@ class _Text:
         )
         return f"{head}({', '.join(texts)})"
 
-    def _handed(self, node: Node, scope: _Scope) -> str:
+    def _handed(self, node: Node, scope: _Named) -> str:
         prefix, text = self._prefix(node, scope), self.source.of(node)
         if prefix is None and not _PLACE.fullmatch(text):
             raise _NoFields
         return ", ".join((prefix or f"{text}.") + each for each in self.record.fields)
 
-    def _value(self, method: Node, given: list[str], prefix: str, scope: _Scope) -> str:
+    def _value(self, method: Node, given: list[str], prefix: str, scope: _Named) -> str:
         declarator, body = function_of(method), method.child("body")
         listed = declarator.child("parameters") if declarator is not None else None
         if body is None or listed is None or not is_one_return(method) or len(listed.members) != len(given):
@@ -185,7 +185,7 @@ class _Text:
         names = [declarator_name(each.child("declarator")) for each in listed.members]
         bound = {self.source.of(own): _operand(text) for own, text in zip(names, given, strict=True) if own is not None}
         fields = {each: prefix + each for each in self.record.fields}
-        inner = _Scope({**fields, **bound}, prefix, scope.depth + 1)
+        inner = _Named({**fields, **bound}, prefix, scope.depth + 1)
         return _operand(self.of(statements(body)[0].members[0], inner))
 
 
