@@ -47,10 +47,11 @@ def measured(name: str, where: list[str], seconds: float) -> dict[str, Any]:
         folder = Path(temporary)
         (folder / f"{name}.py").write_text(source)
         asked, begun = ["--oracle", str(told["check"]), *where], time.monotonic()
-        said = shrink(f"{name}.py", *asked, "--no-report", "--max-time", str(seconds), cwd=folder)
+        program = told.get("command", [f"{name}.py"])
+        said = shrink(*asked, "--no-report", "--max-time", str(seconds), *program, cwd=folder)
         row |= {"seconds": round(time.monotonic() - begun), "exit": said.returncode}
-        repro = folder / f"repro_{name}.py"
-        if said.returncode or not repro.exists():
+        repro = next(folder.glob("repro_*.py"), None)
+        if said.returncode or repro is None:
             return row | {"judged": "not reduced", "why": said.stderr.strip().splitlines()[-1][:200]}
         text = repro.read_text()
         same = next((line.strip() for line in said.stdout.splitlines() if line.strip().startswith("same fault")), "")

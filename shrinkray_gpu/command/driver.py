@@ -16,6 +16,7 @@ from shrinkray_gpu.command.launchers import TORCHRUN, Launched
 from shrinkray_gpu.reduction.program import Program
 
 PYTEST = frozenset({"pytest", "pytest.__main__", "py.test"})
+UNITTEST = frozenset({"unittest", "unittest.__main__"})
 UNWANTED = {"xdist": ("-p", "xdist", "-n0"), "pytest_cov": ("-p", "pytest_cov", "--no-cov")}
 """Plugins that run tests in other processes or write beside them, and what keeps them from it. Switched off by `-p no:`
 they would leave pytest without their options, which a project's settings may name; `-p` before makes sure that the
@@ -105,6 +106,49 @@ sys.exit(status)
 """
 
 
+# So does unittest: what fails is told, and the exception is gone.
+_CASES = """\
+import sys
+import unittest
+
+
+class FirstFailure(unittest.TextTestResult):
+    error = None
+
+    def addError(self, test, err):
+        super().addError(test, err)
+        self.keep(err)
+
+    def addFailure(self, test, err):
+        super().addFailure(test, err)
+        self.keep(err)
+
+    def addSubTest(self, test, subtest, err):
+        super().addSubTest(test, subtest, err)
+        if err is not None:
+            self.keep(err)
+
+    def keep(self, err):
+        if FirstFailure.error is None:
+            trace = err[2]
+            while trace.tb_next and trace.tb_frame.f_globals.get("__name__", "").startswith("unittest."):
+                trace = trace.tb_next
+            FirstFailure.error = err[1].with_traceback(trace)
+
+    def printErrors(self):
+        pass
+
+
+runner = unittest.TextTestRunner(resultclass=FirstFailure)
+ended = unittest.main(module=None, argv={words}, testRunner=runner, failfast=True, exit=False)
+if FirstFailure.error is not None:
+    raise FirstFailure.error
+if not ended.result.testsRun:
+    raise SystemExit("no test was run")
+sys.exit(not ended.result.wasSuccessful())
+"""
+
+
 @dataclass(frozen=True)
 class Command:
     """`python -m MODULE ARGS...` in the folder `cwd`."""
@@ -113,7 +157,7 @@ class Command:
     args: tuple[str, ...]
     cwd: Path
     file: Path | None = None
-    """Where the module's source is; of pytest the first test file named."""
+    """Where the module's source is, if it is none of Python's own; of tests the first file named."""
     plugins: frozenset[str] = frozenset()
     """Those of UNWANTED that the interpreter has."""
     launched: Launched | None = None
@@ -122,6 +166,13 @@ class Command:
     @property
     def is_pytest(self) -> bool:
         return self.module in PYTEST
+
+    @property
+    def test_files(self) -> list[tuple[Path, str]] | None:
+        """The test files that are named, each with the node id in it; None if it runs no tests."""
+        if self.module in UNITTEST:
+            return unittest_files(self.args, self.cwd)
+        return pytest_files(self.args) if self.is_pytest else None
 
     @property
     def command_line(self) -> str:
@@ -134,6 +185,8 @@ class Command:
         if self.is_pytest:
             named = [file.stem for file, _ in pytest_files(self.args)]
             return f"pytest_{named[0]}" if named else "pytest_tests"
+        if self.test_files:
+            return f"unittest_{self.test_files[0][0].stem}"
         if self.launched is not None:
             started = Path(self.launched.script).stem or self.launched.module.replace(".", "_")
             return f"{'torchrun' if self.module in TORCHRUN else 'accelerate'}_{started}"
@@ -153,6 +206,8 @@ class Command:
             return _TESTS.format(args=_listed(pytest_arguments(self.args, self.plugins)))
         if self.launched is not None:
             return self._launched_text(self.launched)
+        if self.module in UNITTEST:
+            return _CASES.format(words=["python -m unittest", *self.args])
         return _MODULE.format(args=list(self.args), module=self.module)
 
     def _launched_text(self, started: Launched) -> str:
@@ -196,6 +251,17 @@ def pytest_files(args: Sequence[str]) -> list[tuple[Path, str]]:
         file, _, node = word.partition("::")
         if file.endswith(".py") and not word.startswith("-") and before not in _VALUED:
             found.append((Path(file), node))
+    return found
+
+
+def unittest_files(args: Sequence[str], cwd: Path) -> list[tuple[Path, str]]:
+    """The same of `python -m unittest`, which takes `tests/test_a.py` and `tests.test_a.Class.test`."""
+    found = []
+    for word in (word for word in args if not word.startswith("-")):
+        parts = word.split(".")
+        named = [(Path(*parts[:end]).with_suffix(".py"), "::".join(parts[end:])) for end in range(len(parts), 0, -1)]
+        choices = [(Path(word), "")] if word.endswith(".py") else named
+        found += [one for one in choices if (cwd / one[0]).is_file()][:1]
     return found
 
 

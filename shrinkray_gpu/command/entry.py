@@ -10,7 +10,7 @@ import ast
 from dataclasses import dataclass
 from pathlib import Path
 
-from shrinkray_gpu.command.driver import Command, environment_lines, pytest_files
+from shrinkray_gpu.command.driver import Command, environment_lines
 from shrinkray_gpu.command.test_calls import calls
 from shrinkray_gpu.command.written_tests import written_tests
 from shrinkray_gpu.errors import UsageError
@@ -35,10 +35,10 @@ class Plain:
 
 def entry_files(command: Command) -> tuple[EntryFile, ...]:
     """The local files that the command enters by name: the module's own, or the test files."""
-    if not command.is_pytest:
+    if command.test_files is None:
         return (EntryFile(command.file),) if command.file is not None else ()
     nodes: dict[Path, list[str]] = {}
-    for file, node in pytest_files(command.args):
+    for file, node in command.test_files:
         nodes.setdefault(command.cwd / file, []).extend([node] if node else [])
     return tuple(EntryFile(file, tuple(found)) for file, found in nodes.items())
 
@@ -60,6 +60,8 @@ def plain_script(command: Command) -> Plain | None:
         where = root.relative_to(command.cwd).as_posix() if root.is_relative_to(command.cwd) else str(root)
         path = "" if root == command.cwd else where
         text = calls(source, file.nodes, module=name, path=path) or _test_file(source, file, name, path)
+    elif command.test_files is not None:
+        text = _test_file(source, file, name, "")
     else:
         text = _script(source, command, name.rpartition(".")[0])
     return None if text is None else Plain(text, tuple(dict.fromkeys((root, command.cwd))))

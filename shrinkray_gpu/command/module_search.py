@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ PATIENCE = 60
 # In the user's interpreter. A submodule is looked for without importing its package, which may take long or fail: that
 # is a fault for the run to show. Only a package with a `__path__` of its own making is imported.
 _LOOK = """\
-import importlib.util, json, sys
+import importlib.util, json, os, sys
 
 def seek(name):
     spec, name_so_far = None, ""
@@ -46,8 +47,10 @@ answer = {"found": found is not None, "package": False, "file": None}
 if found is not None and found.submodule_search_locations is not None:
     answer["package"] = True
     found = seek(name + ".__main__")
+standard = os.path.dirname(os.__file__) + os.sep
 if found is not None and found.has_location:
-    answer["file"] = found.origin
+    file = found.origin
+    answer["file"] = None if file.startswith(standard) and "site-packages" not in file else file
 answer["runs"] = found is not None
 answer["plugins"] = [plugin for plugin in plugins if seek(plugin) is not None]
 sys.__stdout__.write("\\n" + json.dumps(answer))
@@ -78,7 +81,9 @@ def locate(
     if not answer["runs"]:
         raise UsageError(f"-m {module}: this package has no __main__. Name the module in it that is to run")
     if not tests:
-        return Command(module, args, folder, Path(answer["file"]) if answer["file"] else None)
+        command = Command(module, args, folder, Path(answer["file"]) if answer["file"] else None)
+        first = next((folder / file for file, _ in command.test_files or ()), command.file)
+        return replace(command, file=first)
     named = pytest_files(args)
     for file, _ in named:
         if not (folder / file).is_file():

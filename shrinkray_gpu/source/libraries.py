@@ -11,7 +11,10 @@ from shrinkray_gpu.reduction.program import Program
 from shrinkray_gpu.source.tree import dotted_text, every, once
 
 _HOST = frozenset({"numpy"})
-_DOORS = frozenset({"ctypes", "importlib", "multiprocessing", "runpy", "subprocess"})
+_DOORS = frozenset(
+    {"ctypes", "importlib", "multiprocessing", "pkgutil", "runpy", "subprocess"}
+    | {"cProfile", "doctest", "profile", "trace", "unittest"}
+)
 """Of the standard library, what leads to code that the program does not show."""
 
 

@@ -25,13 +25,13 @@ def in_one_file(start: Start, oracle: Oracle, runs: Runs, say: Say) -> Start:
     if given.command is not None:  # its driver imports nothing by a statement
         plain = plain_script(given.command)
         if plain is None:
-            return start
+            return _where_it_is(start, given)
         text, roots = plain.text, list(plain.roots)
     try:
         one = bundle(path, text, roots=roots, cwd=given.script.cwd, relative=True)
     except Exception as error:  # the program can be reduced all the same
         say(f"its modules could not be merged into one file: {type(error).__name__}: {error}")
-        return start
+        return _where_it_is(start, given)
     for obstacle in one.obstacles:
         say(f"it needs a module beside it: {obstacle}")
     if not one.modules and given.command is None:
@@ -50,13 +50,21 @@ def in_one_file(start: Start, oracle: Oracle, runs: Runs, say: Say) -> Start:
         fenced = advice(refused(seen[-1], given.script.cwd))
         why = f": {fenced}" if fenced else ""
         say(f"in one file with its modules ({_listed(one.modules)}) the program does not show the fault{why}")
-        return start
+        return _where_it_is(start, given)
     data = f"; it reads {', '.join(map(str, one.data))}" if one.data else ""
     told = f"{start.told}; " if start.told else ""
     many = "1 module" if len(one.modules) == 1 else f"{len(one.modules)} modules"
     told += f"in one file with {many} of its own ({_listed(one.modules)}){data}"
     program = start.program.with_text(one.text)
     return replace(start, program=program, lifted=True, merged=True, seen=tuple(seen), told=told)
+
+
+def _where_it_is(start: Start, given: UserProgram) -> Start:
+    """As it is. Of a command that is no more than its driver, which imports the files that are to be reduced."""
+    if given.command is None:
+        return start
+    told = f"{start.told}; " if start.told else ""
+    return replace(start, told=f"{told}not standalone: it runs {given.command.command_line} where that is")
 
 
 def _opened(given: UserProgram, shows: Callable[[Run], bool], text: str, runs: Runs, say: Say) -> list[Run]:

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from shrinkray_gpu.cli.reduce import reduce_command
-from shrinkray_gpu.command.driver import Command, pytest_files
+from shrinkray_gpu.command.driver import Command, pytest_files, unittest_files
 from shrinkray_gpu.command.entry import EntryFile, entry_files, plain_script
 from shrinkray_gpu.command.module_search import locate
 from shrinkray_gpu.errors import UsageError
@@ -414,3 +414,49 @@ def test_one_process_of_torchrun_is_what_torchrun_starts(tmp_path: Path) -> None
     said = python("plain.py", cwd=tmp_path).stdout
     assert said.startswith("__main__ ['plain.py', '--op', 'x y']")
     assert said.splitlines()[1:] == here.stdout.splitlines()[1:]
+
+
+def test_unittest_takes_files_and_dotted_names(tmp_path: Path) -> None:
+    (tmp_path / "tests").mkdir()
+    for name in ("test_a.py", "tests/test_b.py"):
+        (tmp_path / name).touch()
+    named = unittest_files(["-v", "test_a.py", "tests.test_b.More.test_c", "test_a", "nowhere.test"], tmp_path)
+    assert named == [(Path("test_a.py"), ""), (Path("tests/test_b.py"), "More::test_c"), (Path("test_a.py"), "")]
+
+
+def test_what_python_has_itself_is_no_file_to_reduce(tmp_path: Path) -> None:
+    (tmp_path / "test_a.py").write_text("import unittest\n")
+    found = {module: locate(module, args, python=sys.executable, cwd=tmp_path, environment=os.environ).file for
+             module, args in (("unittest", ("test_a.py",)), ("timeit", ()), ("pip", ()))}  # fmt: skip
+    assert found["unittest"] == tmp_path / "test_a.py" and found["timeit"] is None
+    assert found["pip"] is not None and found["pip"].name == "__main__.py"
+
+
+def test_unittest_becomes_calls_of_the_tests_it_names(tmp_path: Path) -> None:
+    (tmp_path / "test_a.py").write_text(
+        "import unittest\n\n\nclass Rows(unittest.TestCase):\n    def setUp(self):\n        self.n = 3\n\n"
+        "    def test_one(self):\n        pass\n\n    def test_two(self):\n        assert self.n == 4, 'four'\n"
+    )
+    for word in ("test_a.Rows.test_two", "test_a.py"):
+        plain = plain_script(locate("unittest", (word,), python=sys.executable, cwd=tmp_path, environment=os.environ))
+        assert plain is not None
+        with pytest.raises(AssertionError, match="four"):
+            exec(compile(plain.text, "plain.py", "exec"), {"__name__": "__main__"})
+        assert ("test_one()" in plain.text) == (word == "test_a.py")
+
+
+def test_the_driver_of_unittest_raises_what_failed_first(tmp_path: Path) -> None:
+    (tmp_path / "test_a.py").write_text(
+        "import unittest\n\n\nclass Rows(unittest.TestCase):\n    def test_one(self):\n"
+        "        with self.subTest(n=1):\n            raise LookupError('gone')\n\n    def test_two(self):\n        self.fail('later')\n"
+    )
+
+    def run(*words: str) -> subprocess.CompletedProcess[str]:
+        command = locate("unittest", words, python=sys.executable, cwd=tmp_path, environment=os.environ)
+        return subprocess.run([sys.executable, "-c", command.text], cwd=tmp_path, capture_output=True, text=True)
+
+    failed = run("test_a.py")
+    assert failed.returncode == 1 and failed.stderr.rstrip().endswith("LookupError: gone")
+    assert "later" not in failed.stderr and "unittest/case.py" not in failed.stderr
+    assert run("test_a.Rows.test_two").stderr.rstrip().endswith("AssertionError: later")
+    assert run("-k", "nothing", "test_a").returncode != 0
