@@ -448,7 +448,8 @@ def test_unittest_becomes_calls_of_the_tests_it_names(tmp_path: Path) -> None:
 def test_the_driver_of_unittest_raises_what_failed_first(tmp_path: Path) -> None:
     (tmp_path / "test_a.py").write_text(
         "import unittest\n\n\nclass Rows(unittest.TestCase):\n    def test_one(self):\n"
-        "        with self.subTest(n=1):\n            raise LookupError('gone')\n\n    def test_two(self):\n        self.fail('later')\n"
+        "        with self.subTest(n=1):\n            raise LookupError('gone')\n\n"
+        "    def test_two(self):\n        self.fail('later')\n"
     )
 
     def run(*words: str) -> subprocess.CompletedProcess[str]:
