@@ -18,6 +18,7 @@ from shrinkray_gpu import calibration
 from shrinkray_gpu import start as lifting
 from shrinkray_gpu.calibration import Limits
 from shrinkray_gpu.calibration.missed import FURTHER
+from shrinkray_gpu.command.driver import Command
 from shrinkray_gpu.judging.tally import COLD, LANE
 from shrinkray_gpu.oracle import all_of, parse
 from shrinkray_gpu.oracle.oracle import Oracle
@@ -113,6 +114,17 @@ def test_one_file_that_does_not_show_the_fault_is_not_taken(tmp_path: Path) -> N
         again,
         "in one file with its modules (helper) the program does not show the fault",
     ]
+
+
+def test_of_a_command_that_is_no_file_the_result_is_told_not_to_stand_alone(tmp_path: Path) -> None:
+    (tmp_path / "test_it.py").write_text(
+        "import unittest\n\n\nclass It(unittest.TestCase):\n    def test(self):\n        [][0]\n"
+    )
+    command = Command("unittest", ("discover",), tmp_path)
+    program = replace(given(tmp_path, command.text, "exception:IndexError"), command=command)
+    start = begun(program, [])
+    assert start.program.text == command.text
+    assert start.told == "not standalone: it runs -m unittest discover where that is"
 
 
 def test_where_the_fence_is_what_keeps_it_away_that_is_said(tmp_path: Path) -> None:
