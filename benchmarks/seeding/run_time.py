@@ -20,14 +20,14 @@ def _unmasked(place: Place) -> Iterator[str]:
 
 
 def _masked(place: Place, planted: Edit) -> Iterator[str]:
-    """With the mask that was there; where its names are gone, with one that keeps the index below an extent."""
+    """With the mask that was there; where its names are gone, with one that keeps the index from 0 to an extent."""
     node, was = place.node, cst.parse_expression(planted.old)
     if called(node, last_name(was)) and not keyword(node, "mask"):  # type: ignore[arg-type]
         args = [place.code(arg).rstrip(", ") for arg in node.args]  # type: ignore[attr-defined]
         masks = [place.code(keyword(was, "mask").value)]  # type: ignore[union-attr, arg-type]
         if not set(re.findall(r"[A-Za-z_]\w*", masks[0])) <= set(re.findall(r"\w+", place.source.text)):
             index = _index(place, node.args[0].value)  # type: ignore[attr-defined]
-            masks = [f"{index} < {extent}" for extent in _extents(place.source) if index]
+            masks = [f"({index} >= 0) & ({index} < {extent})" for extent in _extents(place.source) if index]
         for mask in masks:
             yield f"{place.code(node.func)}({', '.join(args)}, mask={mask})"  # type: ignore[attr-defined]
 
