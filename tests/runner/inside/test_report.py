@@ -23,6 +23,7 @@ REPORT: dict[str, Any] = {
         {
             **{"kernel": "k", "hash": "0", "grid": (1, 2), "args": ("i32 7",), "synced": True},
             **{"failure": "", "fault": "", "undecided": "", "causes": [], "unfollowed": "", "accesses": 0, "host": ""},
+            **{"silent": [], "unordered": ""},
             **{"guessed": False, "interpreted": False, "evaluating": 0.0, "generated": True},
         }
     ],
