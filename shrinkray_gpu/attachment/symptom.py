@@ -37,11 +37,7 @@ def title(dossier: Dossier) -> str:
     if fault is not None:
         what = fault.klass
     if fault is not None and fault.phase == "compile":
-        what = (
-            f"{fault.klass}: {complaint(fault.words)}"
-            if fault.text
-            else f"compiler fails in {fault.klass}"
-        )
+        what = f"{fault.klass}: {complaint(fault.words)}" if fault.text else f"compiler fails in {fault.klass}"
     parts = [textwrap.shorten(what, TITLE, placeholder=" ...")]
     if seen.instruction:
         parts.append(f"at {disassembly.family(seen.instruction)}")

@@ -97,9 +97,11 @@ def _calls(text: str, line: int, column: int = -1) -> Iterator[str]:
     found = [node for node in _nodes(text) if isinstance(node, ast.Call)]
     there = [node for node in found if (node.lineno, node.col_offset) == (line, column)]
     # Of a call over several lines the compiler tells the line of its name or of its end.
-    on_line = there or [node for node in found if _name_line(node) == line] or [
-        node for node in found if node.lineno <= line <= (node.end_lineno or node.lineno)
-    ]
+    on_line = (
+        there
+        or [node for node in found if _name_line(node) == line]
+        or [node for node in found if node.lineno <= line <= (node.end_lineno or node.lineno)]
+    )
     for node in sorted(on_line, key=lambda node: len(ast.unparse(node))):
         name = ast.unparse(node.func)
         if re.fullmatch(r"[\w.]+", name):

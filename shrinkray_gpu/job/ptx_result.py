@@ -80,9 +80,7 @@ def write_ptx(
             whole,
             asked,
             stop=stop,
-            releases=lambda small, trial, of: lines_in_time(
-                tools, small, trial.all_flags, of, until=until, stop=stop
-            ),
+            releases=lambda small, trial, of: lines_in_time(tools, small, trial.all_flags, of, until=until, stop=stop),
         )
         if result.refuted:
             raise NotReproduced(result.refuted)

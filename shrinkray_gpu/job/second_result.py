@@ -53,9 +53,7 @@ def write_second_result(
         say(f"no {place.name}, the same fault as IR: {error or type(error).__name__}")
 
 
-def _write_ptx(
-    text: str, plan: Plan, place: Path, options: Options, say: Say, stop: Callable[[], bool]
-) -> None:
+def _write_ptx(text: str, plan: Plan, place: Path, options: Options, say: Say, stop: Callable[[], bool]) -> None:
     if place.exists():
         return say(f"no {place.name}, the same fault as PTX: there is a file of that name which is not ours")
     try:

@@ -38,9 +38,7 @@ class Bundle:
     """Why a module of ours is still imported, one line each: the file needs it beside it."""
 
 
-def bundle(
-    entry: Path, text: str, *, roots: Sequence[Path], cwd: Path | None = None, relative: bool = False
-) -> Bundle:
+def bundle(entry: Path, text: str, *, roots: Sequence[Path], cwd: Path | None = None, relative: bool = False) -> Bundle:
     """Merge the modules below `roots` (where Python would look, in that order) into `text`, the script at `entry`.
     `cwd` is what relative paths of data files start from, if that is none of the roots. `relative`: what modules below
     it know of their own files starts from there, too, so that no path of this machine stands in the result."""
@@ -86,9 +84,7 @@ def modules(entry: Path, text: str, *, roots: Sequence[Path]) -> dict[str, Path]
     return {finder.display_path(path): path for path in paths if path != entry.resolve()}
 
 
-def _one_file(
-    reader: Reader, main: Unit, merged: Mapping[str, Unit], base: Path | None
-) -> tuple[str, list[Unit]]:
+def _one_file(reader: Reader, main: Unit, merged: Mapping[str, Unit], base: Path | None) -> tuple[str, list[Unit]]:
     walk = Walk(main, dict(merged), reader.modules_of)
     order = walk.run()
     units = sorted(walk.seen, key=lambda unit: walk.seen[unit])

@@ -361,9 +361,7 @@ def cold(setup: Setup, request: Request, settings: RunSettings, *, seconds: floa
         process.close()
 
 
-def _start(
-    setup: Setup, *options: str, err: int | None = None, forked: bool = True
-) -> tuple[Guarded, socket.socket]:
+def _start(setup: Setup, *options: str, err: int | None = None, forked: bool = True) -> tuple[Guarded, socket.socket]:
     """A worker, and our end of its link. On stderr it tells why it does not start. Raises UsageError, KeeperKilled."""
     ours, theirs = socket.socketpair()
     with theirs, open(os.devnull, "wb") as nowhere:

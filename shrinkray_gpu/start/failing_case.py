@@ -75,9 +75,7 @@ class FailingCase:
             elif trip < len(elements_of(program, loop)):
                 self._drop_cases(program, kept, loop, [*range(trip + 1)])
 
-    def _drop_cases(
-        self, program: Program, kept: dict[cst.For, list[int]], loop: cst.For, needed: list[int]
-    ) -> None:
+    def _drop_cases(self, program: Program, kept: dict[cst.For, list[int]], loop: cst.For, needed: list[int]) -> None:
         """What follows the failing case goes, and each of the cases before it that the fault does not need."""
         for fewer in (needed, *([each for each in needed if each != one] for one in needed[:-1])):
             common = [each for each in fewer if each in kept.get(loop, needed)]

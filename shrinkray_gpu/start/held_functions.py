@@ -110,9 +110,7 @@ class HeldFunctions:
                 for value in given:
                     self._held[key] |= self.of(value, scope)
 
-    def _fill(
-        self, function: ast.FunctionDef, args: list[ast.expr], named: list[ast.keyword], scope: Scope
-    ) -> None:
+    def _fill(self, function: ast.FunctionDef, args: list[ast.expr], named: list[ast.keyword], scope: Scope) -> None:
         taken, rest = self._code.taken(function), function.args.vararg
         for place, value in enumerate(args):
             parameter = taken[place] if place < len(taken) else rest.arg if rest is not None else ""

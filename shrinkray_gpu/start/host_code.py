@@ -180,8 +180,10 @@ class HostCode:
     def given(self, call: ast.Call, function: ast.FunctionDef) -> Iterator[tuple[str, ast.expr]]:
         """The parameters of a function that a call fills; all, where something is unpacked."""
         taken = self.taken(function)
-        unpacked = self.is_indirect(call) or any(isinstance(each, ast.Starred) for each in call.args) or any(
-            not each.arg for each in call.keywords
+        unpacked = (
+            self.is_indirect(call)
+            or any(isinstance(each, ast.Starred) for each in call.args)
+            or any(not each.arg for each in call.keywords)
         )
         yield from ((name, call) for name in parameters(function)) if unpacked else by_name(call, taken)
         if function.args.vararg and len(call.args) > len(taken):

@@ -246,6 +246,17 @@ def test_an_address_that_hangs_on_what_is_copied_must_go_on_so(cpu: CpuTrial) ->
         cpu.copied = None
 
 
+def test_memory_that_is_made_smaller_is_not_what_a_far_access_lacks(cpu: CpuTrial) -> None:
+    """A sparse product lost the size of its vector so, and left memory with the fix of its stride too."""
+    source = READ + "int main() { int *in, *out; cudaMalloc(&in, BYTES); cudaMalloc(&out, 4);"
+    source += "get<<<1, 1>>>(in, out, 1 << 22); report(); }"
+    original = run(cpu, source.replace("BYTES", "40000"))
+    assert original.room is None and original.wider == 1024
+    other = cpu.of_original(original)
+    assert not run(other, source.replace("BYTES", "80000")).lacking
+    assert "1024 times" in run(other, source.replace("BYTES", "10000")).lacking
+
+
 def test_what_a_run_without_the_fault_would_do_behind_it_is_not_waited_for(cpu: CpuTrial) -> None:
     endless = "__global__ void endless(int* p) { for (;;) ++*p; }\n"
     source = TABLE.replace("\nint main", f"{endless}int main").replace(

@@ -30,7 +30,7 @@ static int fill(std::vector<int>& order, int rows) {
 }
 
 int main(int argc, char** argv) {
-  Shape shape{64, 32};
+  Shape shape{4096, 32};
   if (argc > 1) shape.rows = atoi(argv[1]);
   std::vector<int> order;
   int rows = fill(order, shape.rows);
