@@ -274,6 +274,13 @@ def test_an_access_behind_a_vector_that_is_misaligned_is_seen(cpu: CpuTrial) -> 
     assert behind == {"global read of 16 bytes ", "global write of 16 bytes far"}
 
 
+def test_a_misaligned_access_to_a_buffer_that_is_too_small_is_of_another_sort(cpu: CpuTrial) -> None:
+    source = """__global__ void f(float* p) { float4 x = *(float4*)(p + 1); p[0] = x.x; }
+    int main() { float* p; cudaMalloc(&p, BYTES); f<<<1, 1>>>(p); report(); }"""
+    assert sorts_of(run(cpu, source.replace("BYTES", "20"))) == {"global read of 16 bytes "}
+    assert sorts_of(run(cpu, source.replace("BYTES", "19"))) == {"global read of 16 bytes beyond"}
+
+
 def test_a_launch_ends_with_its_first_wrong_access_but_a_first_thread_is_waited_for(cpu: CpuTrial) -> None:
     endless = """__global__ void f(int* p, int n) {
       if (threadIdx.x == 1) p[n] = 1;

@@ -187,11 +187,13 @@ Judgement judge(uintptr_t at, size_t size, bool misaligned) {
       in = at - first;
       if (in + size <= length && !misaligned) return latest = first, latest_size = length, Judgement{};
       away = in < length ? 0 : std::min(away, in - length);
+      if (misaligned && in + size > length) away = std::max<size_t>(away, 1);
       if (!misaligned && in < length) place = "inside";
     }
     if (!misaligned && inside(freed, at, &in)) place = "freed";
   }
   if (away >= FAR) return {"global", "far", UNMAPPED};
+  if (survey && misaligned && away) place = "beyond";  // aligned it would be wrong as well
   return {"global", place, misaligned ? UNMAPPED : pages.reach(at, size)};
 }
 
