@@ -224,7 +224,7 @@ def test_a_control_in_which_a_call_fails_tells_nothing(
 
 def test_where_no_control_gives_room_allocations_stay_of_so_many_elements() -> None:
     """A sparse product lost `sizeof(float)` of its vector, and left it with the fix of its stride too."""
-    text = TEXT.replace("int main() {", "int main() { cudaMalloc(&out, count * sizeof(float));")
+    text = TEXT.replace("cudaMalloc(&x, bytes)", "cudaMalloc(&x, bytes * sizeof(float))")
     assert text != TEXT
     found = run_fault(text, CuOutcome("", False, (), RUN, sight=sight()), (), hosted=False)
     assert found is not None and not found.objection(text)
