@@ -208,7 +208,7 @@ def run_fault(text: str, outcome: CuOutcome, asked: Sequence[AskedWords], *, hos
         return None
     tree = parse(text)
     launched = launched_by_main(tree)
-    near = outcome.sight is not None and outcome.sight.place == "near"
+    aligned = outcome.sight is not None and not outcome.sight.misaligned
     return CuFault(
         "program",
         False,
@@ -222,7 +222,7 @@ def run_fault(text: str, outcome: CuOutcome, asked: Sequence[AskedWords], *, hos
         sight=outcome.sight,
         room=outcome.room,
         unseen="" if hosted or outcome.sight else outcome.blind or _no_record(outcome),
-        counts_elements=near and outcome.room is None and counts_elements(tree),
+        counts_elements=aligned and outcome.room is None and counts_elements(tree),
         numbers=None if hosted else numbers_of(tree),
         beyond=beyond(tree),
     )

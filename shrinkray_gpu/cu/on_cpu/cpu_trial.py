@@ -68,7 +68,17 @@ class CpuTrial:
         self.flags += [f"-I{self.folder}", *(f"-isystem{each}" for each in _INCLUDE.findall(told.stderr))]
         header = self._run([self.compiler, *FLAGS, *self.flags, "-xc++-header", "prelude.hpp"], self.folder)
         # Threads jump from one stack to another, which the checks that distributions switch on take for an error.
-        words = ["-O2", "-U_FORTIFY_SOURCE", "-w", *self.flags, "-c", str(HERE / "machine.cpp"), "-o", "machine.o"]
+        words = [
+            "-O2",
+            "-U_FORTIFY_SOURCE",
+            "-w",
+            *self.flags,
+            "-std=c++17",
+            "-c",
+            str(HERE / "machine.cpp"),
+            "-o",
+            "machine.o",
+        ]
         machine = self._run([self.compiler, *words], self.folder)
         failed = next((run for run in (header, machine) if run.exit != 0), None)
         return "" if failed is None else f"g++ does not compile the machine: {failed.stderr.strip()[-200:]}"

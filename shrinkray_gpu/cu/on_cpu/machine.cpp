@@ -225,8 +225,7 @@ void allow_misaligned(int, siginfo_t*, void* context) {
   }
   const uintptr_t page = (uintptr_t)at & ~uintptr_t(4095);
   mprotect((void*)page, 8192, PROT_READ | PROT_WRITE | PROT_EXEC);
-  if (words) code[1] -= 0x18;  // movaps: movups
-  else *at = 0xf3;             // movdqa: movdqu
+  words ? code[1] -= 0x18 : *at = 0xf3;  // movaps: movups, and movdqa: movdqu
 }
 #endif
 
@@ -234,8 +233,7 @@ void start_fibers() {
   if (stacks) return;
 #ifdef __x86_64__
   struct sigaction action = {};
-  action.sa_sigaction = allow_misaligned;
-  action.sa_flags = SA_SIGINFO;
+  action.sa_sigaction = allow_misaligned, action.sa_flags = SA_SIGINFO;
   if (survey) sigaction(SIGSEGV, &action, nullptr);
 #endif
   stacks = (char*)mmap(nullptr, 1024 * STACK, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -337,8 +335,7 @@ unsigned active() {
 void atomic(const void* at, size_t size) { check((uintptr_t)at, size, true, "atomic"); }
 
 void Launch::point(const void* at) {
-  size_t in = 0;
-  if (!inside(live, (uintptr_t)at, &in)) note({"argument", kernel_, 0, "in no memory", MAPPED});
+  if (size_t in; !inside(live, (uintptr_t)at, &in)) note({"argument", kernel_, 0, "in no memory", MAPPED});
 }
 
 void Launch::start(void (*run)(void*), void* data) {
