@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from shrinkray_gpu.cu.constant_extents import beyond
 from shrinkray_gpu.cu.device_sight import DeviceSight
-from shrinkray_gpu.cu.made_up import Numbers, numbers_of
+from shrinkray_gpu.cu.made_up import Numbers, counts_elements, numbers_of
 from shrinkray_gpu.cu.nvcc_trial import CuOutcome, HostedLaunch
 from shrinkray_gpu.cu.nvcc_words import NvccMessage, SaidMessage, loose
 from shrinkray_gpu.cu.options import AskedWords
@@ -65,6 +65,9 @@ class CuFault:
     """The control after which it sees nothing."""
     unseen: str = ""
     """Of a fault on a device: why nothing was seen."""
+    counts_elements: bool = False
+    """Whether an access lies so far from memory that no control gives it room, and each allocation is of so many
+    elements: without `sizeof` it would be too small for another reason."""
     on_cpu: bool = False
     """Whether no GPU ran it: the access was seen where the CPU runs the kernels."""
     numbers: Numbers | None = None
@@ -125,6 +128,8 @@ class CuFault:
                 return f"main launches no {next(iter(missing))}"
             if added := numbers_of(tree).added(self.numbers):
                 return added
+            if self.counts_elements and not counts_elements(tree):
+                return "an allocation is no longer of so many elements"
         return next(iter(sorted(beyond(tree) - self.beyond)), "")
 
     def look(self, outcome: CuOutcome) -> Callable[[DeviceSight], Sequence[Room]] | None:
@@ -203,6 +208,7 @@ def run_fault(text: str, outcome: CuOutcome, asked: Sequence[AskedWords], *, hos
         return None
     tree = parse(text)
     launched = launched_by_main(tree)
+    aligned = outcome.sight is not None and not outcome.sight.misaligned
     return CuFault(
         "program",
         False,
@@ -216,6 +222,7 @@ def run_fault(text: str, outcome: CuOutcome, asked: Sequence[AskedWords], *, hos
         sight=outcome.sight,
         room=outcome.room,
         unseen="" if hosted or outcome.sight else outcome.blind or _no_record(outcome),
+        counts_elements=aligned and outcome.room is None and counts_elements(tree),
         numbers=None if hosted else numbers_of(tree),
         beyond=beyond(tree),
     )

@@ -73,6 +73,18 @@ def numbers_of(tree: Tree) -> Numbers:
     return Numbers(frozenset(launches), frozenset(sizes))
 
 
+def counts_elements(tree: Tree) -> bool:
+    """Whether each allocation's size is that of so many elements of a type."""
+    for call in tree.nodes("call_expression"):
+        function, given = call.child("function"), call.child("arguments")
+        at = _SIZES.get(tree.text_of(function)) if function is not None else None
+        if at is None or given is None or len(given.members) <= at:
+            continue
+        if not any(each.kind == "sizeof_expression" for each in given.members[at].walk()):
+            return False
+    return True
+
+
 def _is_part(arguments: Sequence[bool], before: Sequence[bool]) -> bool:
     """Whether they are some of those, in their order, with no number that was none."""
     left = iter(before)

@@ -76,6 +76,8 @@ class CuOutcome:
     """Its last line."""
     copied: bool = False
     """Whether it sees nothing where the host copies zeros to the device; asked on the CPU alone."""
+    wider: int = 0
+    """Times the memory with which the first access finds some, where no control tells more; asked on the CPU alone."""
     survey: Survey | None = None
     """The accesses that are wrong, the first and those behind it; asked on the CPU alone. None: not known."""
     lacking: str = ""

@@ -246,6 +246,17 @@ def test_an_address_that_hangs_on_what_is_copied_must_go_on_so(cpu: CpuTrial) ->
         cpu.copied = None
 
 
+def test_memory_that_is_made_smaller_is_not_what_a_far_access_lacks(cpu: CpuTrial) -> None:
+    """A sparse product lost the size of its vector so, and left memory with the fix of its stride too."""
+    source = READ + "int main() { int *in, *out; cudaMalloc(&in, BYTES); cudaMalloc(&out, 4);"
+    source += "get<<<1, 1>>>(in, out, 1 << 22); report(); }"
+    original = run(cpu, source.replace("BYTES", "40000"))
+    assert original.room is None and original.wider == 1024
+    other = cpu.of_original(original)
+    assert not run(other, source.replace("BYTES", "80000")).lacking
+    assert "1024 times" in run(other, source.replace("BYTES", "10000")).lacking
+
+
 def test_what_a_run_without_the_fault_would_do_behind_it_is_not_waited_for(cpu: CpuTrial) -> None:
     endless = "__global__ void endless(int* p) { for (;;) ++*p; }\n"
     source = TABLE.replace("\nint main", f"{endless}int main").replace(
@@ -260,7 +271,24 @@ def test_an_access_behind_a_vector_that_is_misaligned_is_seen(cpu: CpuTrial) -> 
     int main() { float *p, *q; cudaMalloc(&p, 64); cudaMalloc(&q, 64); f<<<1, 1>>>(p, GIVEN); report(); }"""
     assert sorts_of(run(cpu, source.replace("GIVEN", "q"))) == {"global read of 16 bytes "}
     behind = sorts_of(run(cpu, source.replace("GIVEN", "nullptr")))
-    assert behind == {"global read of 16 bytes ", "global write of 16 bytes far"}
+    assert behind >= {"global read of 16 bytes ", "global write of 16 bytes far"}
+
+
+def test_a_misaligned_access_to_a_buffer_that_is_too_small_is_of_another_sort(cpu: CpuTrial) -> None:
+    source = """__global__ void f(float* p) { float4 x = *(float4*)(p + 1); p[0] = x.x; }
+    int main() { float* p; cudaMalloc(&p, BYTES); f<<<1, 1>>>(p); report(); }"""
+    assert sorts_of(run(cpu, source.replace("BYTES", "20"))) == {"global read of 16 bytes "}
+    assert sorts_of(run(cpu, source.replace("BYTES", "19"))) == {"global read of 16 bytes beyond"}
+
+
+def test_a_pointer_to_nothing_is_not_an_index_that_leads_far(cpu: CpuTrial) -> None:
+    """Both are far from all memory. A search for the best k lost its payload so, and faulted with its fix."""
+    source = READ.replace("int at", "unsigned at") + "int* none() { return 0; }\n"
+    source += "int main() { int *in, *out; cudaMalloc(&in, 4); cudaMalloc(&out, 4);"
+    source += "get<<<1, 1>>>(GIVEN, out, -1); report(); }"
+    assert sorts_of(run(cpu, source.replace("GIVEN", "in"))) == {"global read of 4 bytes far"}
+    made_up = sorts_of(run(cpu, source.replace("GIVEN", "none()")))
+    assert made_up == {"global read of 4 bytes far", "argument get of 0 bytes in no memory"}
 
 
 def test_a_launch_ends_with_its_first_wrong_access_but_a_first_thread_is_waited_for(cpu: CpuTrial) -> None:

@@ -220,3 +220,14 @@ def test_a_control_in_which_a_call_fails_tells_nothing(
         (tmp_path / name).chmod(0o755)
     found = trial.build(TEXT, "program", 60.0, lambda outcome: DeviceSight.rooms)
     assert found.sight == sight() and found.room == room
+
+
+def test_where_no_control_gives_room_allocations_stay_of_so_many_elements() -> None:
+    """A sparse product lost `sizeof(float)` of its vector, and left it with the fix of its stride too."""
+    text = TEXT.replace("cudaMalloc(&x, bytes)", "cudaMalloc(&x, bytes * sizeof(float))")
+    assert text != TEXT
+    found = run_fault(text, CuOutcome("", False, (), RUN, sight=sight()), (), hosted=False)
+    assert found is not None and not found.objection(text)
+    assert "elements" in found.objection(text.replace(" * sizeof(float)", ""))
+    roomy = run_fault(text, CuOutcome("", False, (), RUN, sight=sight(), room=Room("memory", 2)), (), hosted=False)
+    assert roomy is not None and not roomy.objection(text.replace(" * sizeof(float)", ""))

@@ -115,6 +115,15 @@ def test_a_compiler_that_checks_jumps_by_default_makes_a_machine_as_well(trial: 
     assert outcome.run is not None and (outcome.run.exit, outcome.run.signal) == (0, None), outcome
 
 
+def test_a_program_of_an_older_standard_runs_there_too(trial: NvccTrial, tmp_path: Path) -> None:
+    older = copy.copy(trial)
+    older.flags = ("-arch=sm_90", "-std=c++14")
+    made = CpuTrial(older, "g++", tmp_path)
+    assert made.prepare() == ""
+    outcome = made.build(SUMS, "program", 60.0)
+    assert outcome.run is not None and outcome.run.exit == 0, outcome
+
+
 def test_threads_meet_at_barriers_and_exchange_values(on_cpu: CpuTrial) -> None:
     outcome = on_cpu.build(SUMS, "program", 60.0)
     assert outcome.run is not None and outcome.run.stdout == "2016 6112 10208 14304 4\n", outcome

@@ -36,6 +36,8 @@ _ARRAY = re.compile(r"(?<!extern )__shared__")
 SECONDS = 60.0
 LONGEST = 1 << 16
 """Characters of what the machine writes of an access."""
+WIDER = (16, 64, 256, 1024, 4096)
+"""Times the memory, where a few times are too few."""
 LEAST, SLOWER = 2.0, 4.0
 """Seconds that a candidate may run, beside so many times what the original took."""
 UNABLE = 97
@@ -49,6 +51,9 @@ class CpuTrial:
         self.trial, self.compiler, self.folder, self.limit = trial, compiler, folder, SECONDS
         self.copied: bool | None = None
         """Whether the original's fault hangs on what the host copies to the device; None: not asked yet."""
+        self.wider = 0
+        """With so many times the memory the original's first access finds some; 0: with none, or another control tells
+        that of the whole run."""
         self.survey: Survey | None = None
         """Of the original's accesses that are wrong; None: not asked yet, or not known."""
         self.flags = [flag for flag in trial.flags if flag.startswith(("-std=", "-I", "-D"))]
@@ -63,7 +68,8 @@ class CpuTrial:
         self.flags += [f"-I{self.folder}", *(f"-isystem{each}" for each in _INCLUDE.findall(told.stderr))]
         header = self._run([self.compiler, *FLAGS, *self.flags, "-xc++-header", "prelude.hpp"], self.folder)
         # Threads jump from one stack to another, which the checks that distributions switch on take for an error.
-        words = ["-O2", "-U_FORTIFY_SOURCE", "-w", *self.flags, "-c", str(HERE / "machine.cpp"), "-o", "machine.o"]
+        flags = [*self.flags, "-std=c++17"]  # the last one counts: the machine is of that, whatever the program is of
+        words = ["-O2", "-U_FORTIFY_SOURCE", "-w", *flags, "-c", str(HERE / "machine.cpp"), "-o", "machine.o"]
         machine = self._run([self.compiler, *words], self.folder)
         failed = next((run for run in (header, machine) if run.exit != 0), None)
         return "" if failed is None else f"g++ does not compile the machine: {failed.stderr.strip()[-200:]}"
@@ -72,7 +78,7 @@ class CpuTrial:
         """The same, for candidates of what came to this."""
         runs = [each.seconds for each in (outcome.run, outcome.survey) if each is not None]
         made = self.limited(LEAST + SLOWER * max(runs, default=0.0))
-        made.copied, made.survey = outcome.copied, outcome.survey
+        made.copied, made.survey, made.wider = outcome.copied, outcome.survey, outcome.wider
         return made
 
     def limited(self, seconds: float) -> CpuTrial:
@@ -135,7 +141,14 @@ class CpuTrial:
         # One run is like another here: as much memory as before says nothing.
         larger = (each for each in rooms(sight) if each.factor > 1)
         room = next((each for each in larger if hidden({f"SHRINK_ROOM_{each.kind.upper()}": str(each.factor)})), None)
-        return replace(outcome, room=room)
+        if room is not None or sight.place != "near":
+            return replace(outcome, room=room)
+        tried = (self.wider,) if self.wider else WIDER if self.survey is None else ()
+        wide = (each for each in tried if hidden({"SHRINK_ROOM_MEMORY": str(each), **until}))
+        outcome = replace(outcome, wider=next(wide, 0))
+        if self.wider and not outcome.wider:
+            return replace(outcome, lacking=f"with {self.wider} times the memory it finds none where it is accessed")
+        return outcome
 
     @staticmethod
     def _surveyed(made: Callable[[Mapping[str, str]], tuple[Run, DeviceSight | None]], record: Path) -> Survey | None:

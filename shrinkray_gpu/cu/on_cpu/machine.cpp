@@ -2,8 +2,7 @@
 //
 // The threads of a block are fibers, run one after the other up to a barrier. Memory of the device lies in an arena of
 // its own, with gaps. g++ calls __asan_* before each access (-fsanitize=kernel-address); one that is wrong ends its
-// thread. After the launch with the first one the driver has its error, as it has on a GPU. A survey tells besides
-// whether a GPU sees it: there memory is mapped by pages, and an access beside an allocation may find some.
+// thread. After the launch with the first one the driver has its error, as on a GPU. A survey tells what a GPU sees.
 #include <algorithm>
 #include <csetjmp>
 #include <csignal>
@@ -76,6 +75,9 @@ struct Access {
 // A survey goes on behind an access that is wrong, and notes of which sorts there are. Memory begins with garbage then.
 const bool survey = std::getenv("SHRINK_SURVEY"), arrays = std::getenv("SHRINK_SHARED_ARRAYS");
 std::vector<Access> sorts;
+void note(const Access& access) {
+  if (survey && std::find(sorts.begin(), sorts.end(), access) == sorts.end()) sorts.push_back(access);
+}
 size_t surveyed = 0, entered = 0;  // accesses that are wrong, and turns of threads behind the first of them
 struct {
   const char* kernel;
@@ -187,11 +189,13 @@ Judgement judge(uintptr_t at, size_t size, bool misaligned) {
       in = at - first;
       if (in + size <= length && !misaligned) return latest = first, latest_size = length, Judgement{};
       away = in < length ? 0 : std::min(away, in - length);
+      if (misaligned && in + size > length) away = std::max<size_t>(away, 1);
       if (!misaligned && in < length) place = "inside";
     }
     if (!misaligned && inside(freed, at, &in)) place = "freed";
   }
   if (away >= FAR) return {"global", "far", UNMAPPED};
+  if (survey && misaligned && away) place = "beyond";  // aligned it would be wrong as well
   return {"global", place, misaligned ? UNMAPPED : pages.reach(at, size)};
 }
 
@@ -203,14 +207,13 @@ void check(uintptr_t at, size_t size, bool aligned, const char* how) {
   on_device = false;
   const auto [space, place, reach] = judge(at, size, misaligned);
   const Access access{space, how, size, place, reach};
-  if (space && survey && std::find(sorts.begin(), sorts.end(), access) == sorts.end()) sorts.push_back(access);
+  if (space) note(access);
   on_device = true;
   if (space) wrong(access, misaligned);
 }
 
 #ifdef __x86_64__
-// A survey goes on behind a vector that is misaligned. The CPU's instruction for one that is not may not: it becomes the
-// other.
+// A survey goes on behind a vector that is misaligned: the CPU's instruction for one that is not becomes the other.
 void allow_misaligned(int, siginfo_t*, void* context) {
   auto* at = (unsigned char*)((ucontext_t*)context)->uc_mcontext.gregs[REG_RIP];
   unsigned char* code = at + (*at == 0x66);
@@ -222,8 +225,7 @@ void allow_misaligned(int, siginfo_t*, void* context) {
   }
   const uintptr_t page = (uintptr_t)at & ~uintptr_t(4095);
   mprotect((void*)page, 8192, PROT_READ | PROT_WRITE | PROT_EXEC);
-  if (words) code[1] -= 0x18;  // movaps: movups
-  else *at = 0xf3;             // movdqa: movdqu
+  words ? code[1] -= 0x18 : *at = 0xf3;  // movaps: movups, and movdqa: movdqu
 }
 #endif
 
@@ -231,8 +233,7 @@ void start_fibers() {
   if (stacks) return;
 #ifdef __x86_64__
   struct sigaction action = {};
-  action.sa_sigaction = allow_misaligned;
-  action.sa_flags = SA_SIGINFO;
+  action.sa_sigaction = allow_misaligned, action.sa_flags = SA_SIGINFO;
   if (survey) sigaction(SIGSEGV, &action, nullptr);
 #endif
   stacks = (char*)mmap(nullptr, 1024 * STACK, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -332,6 +333,10 @@ unsigned active() {
 }
 
 void atomic(const void* at, size_t size) { check((uintptr_t)at, size, true, "atomic"); }
+
+void Launch::point(const void* at) {
+  if (size_t in; !inside(live, (uintptr_t)at, &in)) note({"argument", kernel_, 0, "in no memory", MAPPED});
+}
 
 void Launch::start(void (*run)(void*), void* data) {
   const size_t count = (size_t)block_.x * block_.y * block_.z;

@@ -51,11 +51,13 @@ class Launch {
       : kernel_(kernel), grid_(grid), block_(block), shared_(shared), stream_(stream) {}
   template <class... P>
   void run(void (*kernel)(P...), typename Same<P>::type... given) {
+    const int looked[] = {0, (look(given), 0)...};
     auto body = [&]() __attribute__((no_sanitize_address)) { kernel(given...); };
     start_body(body);
   }
   template <class F, class... A>
   void deduced(F kernel, A... given) {
+    const int looked[] = {0, (look(given), 0)...};
     auto body = [&]() __attribute__((no_sanitize_address)) { kernel(given...); };
     start_body(body);
   }
@@ -65,6 +67,13 @@ class Launch {
   void start_body(B& body) {
     start([](void* it) { (*(B*)it)(); }, &body);
   }
+  template <class T>
+  void look(const T&) {}
+  template <class T>
+  void look(T* given) {
+    point((const void*)given);
+  }
+  void point(const void* at);
   void start(void (*run)(void*), void* body);
   const char* kernel_;
   dim3 grid_, block_;

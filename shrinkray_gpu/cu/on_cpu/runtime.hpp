@@ -12,7 +12,10 @@ cudaError_t cudaMalloc(void** out, size_t size) {
   if (!size) return cudaSuccess;
   if ((allocated += size) > MOST_MEMORY) give_up("more memory than a CPU should be asked for");
   const size_t whole = size * number("SHRINK_ROOM_MEMORY", 1);
-  if (whole > SPAN || used + whole + GAP > SPAN) return told(cudaErrorMemoryAllocation);
+  if (whole > SPAN || used + whole + GAP > SPAN) {
+    if (whole != size) give_up("no room for so many times the memory");
+    return told(cudaErrorMemoryAllocation);
+  }
   live[(uintptr_t)arena + used] = whole;
   pages.add((uintptr_t)arena + used, whole);
   *out = arena + used;
