@@ -47,9 +47,10 @@ def measured(name: str, where: list[str], seconds: float) -> dict[str, Any]:
         folder = Path(temporary)
         (folder / f"{name}.py").write_text(source)
         asked, begun = ["--oracle", str(told["check"]), *where], time.monotonic()
-        said = shrink(f"{name}.py", *asked, "--no-report", "--max-time", str(seconds), cwd=folder)
+        command = told.get("command", [f"{name}.py"])
+        said = shrink(*asked, "--no-report", "--max-time", str(seconds), *command, cwd=folder)
         row |= {"seconds": round(time.monotonic() - begun), "exit": said.returncode}
-        repro = folder / f"repro_{name}.py"
+        repro = folder / (f"repro_pytest_{name}.py" if "pytest" in command else f"repro_{name}.py")
         if said.returncode or not repro.exists():
             return row | {"judged": "not reduced", "why": said.stderr.strip().splitlines()[-1][:200]}
         text = repro.read_text()

@@ -25,6 +25,7 @@ def in_one_file(start: Start, oracle: Oracle, runs: Runs, say: Say) -> Start:
     if given.command is not None:  # its driver imports nothing by a statement
         plain = plain_script(given.command)
         if plain is None:
+            say("what it runs cannot be written as one script, and stays as it is: only its driver is reduced")
             return start
         text, roots = plain.text, list(plain.roots)
     try:
