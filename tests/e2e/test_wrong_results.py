@@ -151,9 +151,9 @@ def test_the_host_s_mistake_stays_with_kernel_and_reference(tmp_path: Path, judg
     assert "weak oracle" not in said.out
     text = (tmp_path / "repro_failing.py").read_text()
     assert len(text.split()) < 145 and "argparse" not in text and "print" not in text, text
-    assert "1.0 / dim" in text and "**0.5" in text.replace(" ", "") and "rtol=1e-3" in text, text
+    assert "1.0 / 24" in text and "**0.5" in text.replace(" ", "") and "rtol=1e-3" in text, text
     as_it_is, with_the_fix = (
-        judged(each, "mismatch", INTERPRETED) for each in (text, text.replace("1.0 / dim", "dim**-0.5"))
+        judged(each, "mismatch", INTERPRETED) for each in (text, text.replace("1.0 / 24", "24**-0.5"))
     )
     assert as_it_is.faults and with_the_fix.answer is Answer.PASSES, (as_it_is, with_the_fix)
 
