@@ -37,9 +37,12 @@ def processor_seconds():
     return used.ru_utime + used.ru_stime
 
 
-def run(path, device):
+def run(path, device, words=()):
     environment = dict(os.environ)
-    if device:
+    if words:
+        environment |= {} if device else {"TRITON_INTERPRET": "1"}
+        command = [sys.executable, *words]
+    elif device:
         command = [sys.executable, path.name]
     else:
         environment["TRITON_INTERPRET"] = "1"
@@ -72,10 +75,11 @@ def check(name, device):
     problems = [f"no {key} in the toml" for key in sorted(keys - facts.keys())]
     if not innocent and facts.get("where") not in ("kernel", "host"):
         problems.append("where is neither kernel nor host")
+    words = facts.get("command", ())
     seconds, outputs = [], set()
     for _ in range(RUNS):
         with tempfile.TemporaryDirectory() as folder:
-            code, output, took = run(prepare(name, folder, device, mend=False), device)
+            code, output, took = run(prepare(name, folder, device, mend=False), device, words)
         seconds.append(took)
         outputs.add(output.replace(folder, ""))
         if code == 0:
@@ -83,7 +87,7 @@ def check(name, device):
         elif facts["check"] not in output:
             problems.append(f"fails in other words: {output[-600:]}")
     with tempfile.TemporaryDirectory() as folder:
-        code, output, took = run(prepare(name, folder, device, mend=True), device)
+        code, output, took = run(prepare(name, folder, device, mend=True), device, words)
     if code:
         problems.append(f"fails with its fix: {output[-1500:]}")
     same = len(outputs) == 1

@@ -20,6 +20,7 @@ from shrinkray_gpu.command.test_calls import listed_values, parameter_names
 Function = ast.FunctionDef
 _SET_UP = ("setUpClass", "setup_class", "setUp", "setup_method")
 """Of a class, in the order in which they are called."""
+_PARAM = re.compile(r"\brequest\.param\b")
 _FAILED = re.compile(r"^(?:FAIL|ERROR): (\w+) \(([\w.]+)\)", re.MULTILINE)
 
 
@@ -41,7 +42,7 @@ class _Script:
     def drop_attribute(self, node: ast.Attribute) -> None:
         """`request` for `request.param`, as long as it is there."""
         rows = self.source.splitlines(keepends=True)
-        rows[node.lineno - 1] = re.sub(r"\brequest\.param\b", "request", rows[node.lineno - 1])
+        rows[node.lineno - 1] = _PARAM.sub("request", rows[node.lineno - 1])
         self.source = "".join(rows)
 
     @property
@@ -82,7 +83,7 @@ def written_tests(source: str, nodes: Sequence[str]) -> str | None:
     except _Unwritable:
         return None
     for node in tree.body:
-        if isinstance(node, ast.If) and "__main__" in ast.unparse(node.test):
+        if isinstance(node, ast.If) and "__main__" in ast.unparse(node.test) or _runs_tests(node):
             script.replace(node)
     return script.text.rstrip("\n") + "\n\n\n" + "\n".join(calls) + "\n"
 
@@ -189,7 +190,7 @@ def _returning(made: Function, script: _Script) -> None:
         return
     for at, statement in enumerate(made.body):
         if isinstance(statement, ast.Expr) and statement.value is yields[0] and isinstance(yields[0], ast.Yield):
-            value = f" {ast.unparse(yields[0].value)}" if yields[0].value is not None else ""
+            value = f" {_PARAM.sub('request', ast.unparse(yields[0].value))}" if yields[0].value is not None else ""
             script.replace(statement, f"{' ' * statement.col_offset}return{value}\n")
             for later in made.body[at + 1 :]:
                 script.replace(later)
@@ -253,6 +254,12 @@ def _functions(body: Sequence[ast.stmt]) -> list[Function]:
 def _may_be_made(owner: ast.ClassDef | None) -> bool:
     """Whether it is a class of tests that needs nothing of what it is made of but TestCase."""
     return owner is not None and all(ast.unparse(each).rpartition(".")[2] == "TestCase" for each in owner.bases)
+
+
+def _runs_tests(node: ast.stmt) -> bool:
+    """Whether a statement without a guard runs the file's tests."""
+    called = ast.unparse(node.value.func) if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call) else ""
+    return called in ("unittest.main", "pytest.main")
 
 
 def _is_mark(decorator: ast.expr) -> bool:

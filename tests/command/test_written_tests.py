@@ -24,7 +24,7 @@ def fresh():
 @pytest.fixture(params=[3, 5], ids=["three", "five"])
 def size(request):
     print("size", request.param)
-    return request.param
+    yield request.param
 
 @pytest.fixture(name="data")
 def make_data(size, request):
@@ -142,11 +142,14 @@ def test_what_pytest_alone_knows_is_not_written(node: str) -> None:
     assert written_tests(FIXTURES, [node]) is None
 
 
-def test_a_test_case_without_unittest(tmp_path: Path) -> None:
-    (tmp_path / "it.py").write_text(CASES)
+@pytest.mark.parametrize("guard", ['if __name__ == "__main__":\n    ', ""])
+def test_a_test_case_without_unittest(tmp_path: Path, guard: str) -> None:
+    head, _, run = CASES.rpartition('if __name__ == "__main__":\n    ')
+    cases = head + guard + run
+    (tmp_path / "it.py").write_text(cases)
     done = subprocess.run([sys.executable, "it.py"], cwd=tmp_path, capture_output=True, text=True)
     assert failed_methods(done.stderr) == ["TestHalf::test_wrong", "TestMore::test_wrong"]
-    text = written_tests(CASES, ["TestHalf::test_wrong"])
+    text = written_tests(cases, ["TestHalf::test_wrong"])
     assert text is not None
     alone = subprocess.run([sys.executable, "-c", text], cwd=tmp_path, capture_output=True, text=True)
     assert alone.stdout.splitlines() == ["class 2", "set up", "each 0", "each 8"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -52,6 +53,52 @@ for dim, context in ((1, 8), (24, 30)):
 '''
 
 
+HEAD = SCORES.split("given = argparse")[0]
+BY_UNITTEST = f"""{HEAD}
+import unittest
+
+
+class ScoresTest(unittest.TestCase):
+    rows = 2
+
+    def setUp(self):
+        self.dim, self.context = 24, 30
+        self.q = torch.randn(self.rows, self.dim, device="cuda")
+        self.k = torch.randn(self.context, self.dim, device="cuda")
+
+    def test_nothing(self):
+        self.assertEqual(self.rows, 2)
+
+    def test_scores(self):
+        actual = Head(self.dim, self.context)(self.q, self.k)
+        self.assertEqual(actual.shape, (2, 30))
+        torch.testing.assert_close(actual, (self.q @ self.k.T) / self.dim**0.5, rtol=1e-3, atol=1e-4)
+
+
+unittest.main()
+"""
+BY_PYTEST = f"""{HEAD}
+import pytest
+
+
+@pytest.fixture(params=[1, 2])
+def rows(request):
+    yield request.param
+
+
+@pytest.fixture
+def inputs(rows):
+    def make(dim, context):
+        return torch.randn(rows, dim, device="cuda"), torch.randn(context, dim, device="cuda")
+    return make
+
+
+@pytest.mark.parametrize("dim, context", [(1, 8), pytest.param(24, 30, id="long")])
+def test_scores(inputs, dim, context):
+    q, k = inputs(dim, context)
+    expected = (q @ k.T) / dim**0.5
+    torch.testing.assert_close(Head(dim, context)(q, k), expected, rtol=1e-3, atol=1e-4)
+"""
 TOTALS = '''"""Running totals by doubling, of a few lengths."""
 import torch
 import triton
@@ -109,6 +156,26 @@ def test_the_host_s_mistake_stays_with_kernel_and_reference(tmp_path: Path, judg
         judged(each, "mismatch", INTERPRETED) for each in (text, text.replace("1.0 / 24", "24**-0.5"))
     )
     assert as_it_is.faults and with_the_fix.answer is Answer.PASSES, (as_it_is, with_the_fix)
+
+
+@pytest.mark.parametrize(
+    "name, text, words",
+    [("failing", BY_UNITTEST, ["failing.py"]), ("pytest_test_it", BY_PYTEST, ["-m", "pytest", "test_it.py"])],
+)
+def test_a_test_becomes_plain_statements(
+    tmp_path: Path, judged: Judged, name: str, text: str, words: list[str]
+) -> None:
+    (tmp_path / words[-1]).write_text(text)
+    said = shrink(*OUTSIDE, "--oracle", "Tensor-likes are not close", *SOON, *words, cwd=tmp_path, interpreters=True)
+    assert said.code == 0, said
+    left = (tmp_path / f"repro_{name}.py").read_text()
+    words_left = set(re.findall(r"\w+", left))
+    assert not {"unittest", "pytest", "request", "setUp"} & words_left, left
+    assert "tl.store" in left and "test_nothing" not in left, left
+    as_it_is, with_the_fix = (
+        judged(each, "mismatch", INTERPRETED) for each in (left, left.replace("1.0 / ", "1.0 / 24**0.5 + 0.0 * "))
+    )
+    assert "1.0 / " in left and as_it_is.faults and with_the_fix.answer is Answer.PASSES, (left, with_the_fix)
 
 
 def test_how_often_a_loop_goes_round_stays_computed_where_the_check_hangs_on_it(tmp_path: Path, judged: Judged) -> None:
