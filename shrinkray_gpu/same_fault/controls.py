@@ -24,7 +24,7 @@ from shrinkray_gpu.errors import UsageError
 from shrinkray_gpu.oracle import speech
 from shrinkray_gpu.oracle.comparison_check import ComparisonCheck
 from shrinkray_gpu.oracle.driver_error import OUTSIDE, sticky_code
-from shrinkray_gpu.oracle.fault import Fault, normalise
+from shrinkray_gpu.oracle.fault import Fault
 from shrinkray_gpu.oracle.needs import Needs
 from shrinkray_gpu.oracle.oracle import Oracle
 from shrinkray_gpu.oracle.verdict import Verdict, lacks, shows, unclear
@@ -35,6 +35,7 @@ from shrinkray_gpu.runner.inside.gpu_target import gpu_target
 from shrinkray_gpu.runner.inside.knobs.arguments import ARGUMENTS, OTHER_CONSTANT
 from shrinkray_gpu.runner.knob_settings import PLAIN, KnobSetting
 from shrinkray_gpu.runner.run import Run
+from shrinkray_gpu.same_fault.control_endings import ends_like, fails_by_design, says_again
 from shrinkray_gpu.same_fault.cures import Cure, Cured, of_patch, refused_line
 from shrinkray_gpu.same_fault.patch import patches as patching
 from shrinkray_gpu.same_fault.patch.patches import Patch
@@ -69,6 +70,9 @@ class Control:
     inside: bool = False
     """Whether the original kept inside its tensors under it: then a program whose accesses leave them has another
     fault, even where the memory beyond is mapped."""
+    silent: bool = False
+    """Whether without what kernels compute the original did not say again what it said, not even with other numbers:
+    then a program that does so has lost the condition that led to it."""
 
 
 @dataclass(frozen=True)
@@ -258,14 +262,16 @@ def _lame(run: Run, verdict: Verdict, control: Control, reference: Run | None) -
     fault = Fault.of(run)
     # Without what kernels compute a program may well fail in other words of Python's, as the original did.
     otherwise = RESULTS in control.way.knobs and fault is not None and fault.phase == "python"
-    if (fault is not None or run.children) and not otherwise and not _ends_like(run, reference):
+    if control.silent and says_again(run, reference):
+        return f"it says so without what kernels compute: {speech.ending(run)}"
+    if (fault is not None or run.children) and not otherwise and not ends_like(run, reference):
         other = "; ".join(run.children)
         code, _ = sticky_code(run)
         if code:
             other = f"the driver reports another error, {error_table.by_code(code)}"
         return f"it dies of something else: {speech.clip(other) or speech.ending(run)}"
     broken = next((compile.kernel for compile in run.compiles if compile.failure is not None), "")
-    if broken and not _fails_by_design(broken, reference):
+    if broken and not fails_by_design(broken, reference):
         return f"kernel {broken} does not compile under it"
     unlaunched = not {"interpreter", RESULTS, INPUTS}.isdisjoint(control.way.knobs)
     if reference is not None and reference.launches and not run.launches and not unlaunched:
@@ -275,30 +281,6 @@ def _lame(run: Run, verdict: Verdict, control: Control, reference: Run | None) -
     if control.way.knobs and not any(counts) and (counts or not control.way.environment):
         return NOTHING_TO_TURN
     return ""
-
-
-def _fails_by_design(kernel: str, reference: Run | None) -> bool:
-    """Whether the original's plain run fails to compile a kernel as well, beside the one that the fault is about: of
-    that one a compiler that fails in another way under a control has shown nothing."""
-    broken = {compile.kernel for compile in reference.compiles if compile.failure is not None} if reference else set()
-    fault = Fault.of(reference) if reference is not None else None
-    at_fault = {fault.kernel, fault.near} if fault is not None and fault.phase == "compile" else set()
-    return bool(broken - at_fault) and kernel not in at_fault
-
-
-def _ends_like(run: Run, reference: Run | None) -> bool:
-    """Whether it ends as the original's plain run does, which is by something else than the fault."""
-    if reference is None or sticky_code(run)[0] or run.children or reference.children:
-        return False
-    if sticky_code(reference)[0] and any(error_table.sticky_in(said.text) for said in speech.failure_words(reference)):
-        return False
-    return _ending(run) == _ending(reference)
-
-
-def _ending(run: Run) -> tuple[object, ...]:
-    failure = speech.uncaught(run)
-    said = (failure.type, normalise(speech.last_line(failure))) if failure else ()
-    return (run.exit, run.signal, *said)
 
 
 class Controls:
@@ -347,6 +329,7 @@ class Controls:
                 known = result is ControlOutcome.FAULTS or not run.trouble and (verdict.is_known or run.timed_out)
                 return ControlResult(control, result, why, known)
         kept = replace(control, inside=True) if run.turned.get(OUTSIDE_TENSORS) == 0 else control
+        kept = replace(kept, silent=RESULTS in control.way.knobs and not says_again(run, self.reference))
         return ControlResult(kept, ControlOutcome.PASSES, f"{why} ({part})" if part else why, cured=patched)
 
     def _cured(self, control: Control, cure: Cure, source: str) -> ControlResult:
@@ -387,8 +370,9 @@ class Controls:
             edit = control.cure is not None or not control.way.knobs.keys().isdisjoint(ARGUMENTS)
             if edit and one.known and one.outcome is not ControlOutcome.PASSES:
                 return lacks(f"another cause: {one.why}, which mends the original")
-            if KNOB in control.way.knobs and one.known and one.outcome is not ControlOutcome.PASSES:
-                return lacks(f"control {control.name}: {one.why}, where the original passes its check and ends well")
+            ends = KNOB in control.way.knobs or control.silent
+            if ends and one.known and one.outcome is not ControlOutcome.PASSES:
+                return lacks(f"control {control.name}: {one.why}, where the original passes its check")
             if one.why == NOTHING_TO_TURN and not control.way.knobs.keys().isdisjoint(TELLING):
                 return lacks(f"control {control.name} finds nothing to turn: another cause")
             tried.append(one)

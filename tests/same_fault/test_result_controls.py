@@ -45,3 +45,26 @@ def test_a_candidate_that_needs_no_kernel_for_its_error_has_another_one() -> Non
     assert controls.attempt(control, "otherwise").outcome is ControlOutcome.PASSES
     assert not controls.guard("no kernel", [control]).faults
     assert not controls.guard("no launch", [control]).faults
+
+
+def test_where_the_original_says_nothing_of_zeros_nor_may_a_candidate() -> None:
+    """Its `if bad:` was gone: with the fix it would still have raised, of 0 outputs."""
+    [control] = of_results(PYTHON, "", {"gate"}, gpu=False)
+
+    def died(what: str) -> Run:
+        failure = Failure("ArithmeticError", what)
+        return Run("cold", 1, failure=failure, launches=(Launch("gate", "", (1,)),), turned={"zeroed-outputs": 1})
+
+    ways = {
+        "original": Run("cold", 1, failure=Failure("AssertionError", "not close"), turned={"zeroed-outputs": 1}),
+        "no condition": died("case: 0 of 768 outputs are nan"),
+        "another check behind it": died("they differ by 0.5"),
+    }
+    oracle = parse("ArithmeticError: case: 96 of 768", folder=Path())
+    controls = Controls(lambda text, way: ways[text], oracle, reference=died("case: 96 of 768 outputs are nan"))
+    held = controls.attempt(control, "original").control
+    assert controls.guard("another check behind it", [held]).faults
+    refused = controls.guard("no condition", [held])
+    assert not refused.faults and "without what kernels compute" in refused.why
+    alike = controls.attempt(control, "no condition").control  # an original that says so itself
+    assert controls.guard("no condition", [alike]).faults
