@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import os
 import shutil
-from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
 from shrinkray_gpu.cu.cu_fault import CuFault, ending, first_look
 from shrinkray_gpu.cu.cu_program import program_of, text_of
 from shrinkray_gpu.cu.device_sight import DeviceSight
-from shrinkray_gpu.cu.nvcc_trial import CuOutcome, NvccTrial
+from shrinkray_gpu.cu.nvcc_trial import CuOutcome
 from shrinkray_gpu.cu.on_cpu.cpu_trial import CpuTrial
 from shrinkray_gpu.passes.cuda import cuda_objects
 from shrinkray_gpu.reduction.rendering.render import render
@@ -33,18 +30,6 @@ void report() {
   }
 }
 """
-
-
-@pytest.fixture(scope="module")
-def cpu(tmp_path_factory: pytest.TempPathFactory) -> Iterator[CpuTrial]:
-    folder = tmp_path_factory.mktemp("machine")
-    trial = NvccTrial(
-        Path(shutil.which("nvcc") or ""), ("-std=c++17",), "k.cu", folder,
-        environment=dict(os.environ), hosted=False, cwd=folder,
-    )  # fmt: skip
-    made = CpuTrial(trial, "g++", folder)
-    assert made.prepare() == ""
-    yield made
 
 
 def run(cpu: CpuTrial, source: str) -> CuOutcome:

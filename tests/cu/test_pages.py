@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import os
 import shutil
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
 from shrinkray_gpu.cu.access_survey import Survey, read_survey
 from shrinkray_gpu.cu.cu_fault import CuFault, ending, first_look, run_fault
 from shrinkray_gpu.cu.nvcc_test import NvccTest
-from shrinkray_gpu.cu.nvcc_trial import CuOutcome, NvccTrial
+from shrinkray_gpu.cu.nvcc_trial import CuOutcome
 from shrinkray_gpu.cu.on_cpu.cpu_trial import CpuTrial
 
 pytestmark = pytest.mark.skipif(not (shutil.which("nvcc") and shutil.which("g++")), reason="nvcc and g++ are needed")
@@ -32,18 +29,6 @@ __global__ void get(const char* in, char* out, long at) { *out = in[at]; }
 MAIN = "int main() {{ char *in, *out; {before} cudaMalloc(&in, {size}); cudaMalloc(&out, 1); {after} "
 MAIN += "get<<<1, 1>>>(in, out, {at}); report(); }}"
 NEAR = "global read of 1 bytes near"
-
-
-@pytest.fixture(scope="module")
-def cpu(tmp_path_factory: pytest.TempPathFactory) -> Iterator[CpuTrial]:
-    folder = tmp_path_factory.mktemp("machine")
-    trial = NvccTrial(
-        Path(shutil.which("nvcc") or ""), ("-std=c++17",), "k.cu", folder,
-        environment=dict(os.environ), hosted=False, cwd=folder,
-    )  # fmt: skip
-    made = CpuTrial(trial, "g++", folder)
-    assert made.prepare() == ""
-    yield made
 
 
 def program(size: str, at: str, before: str = "", after: str = "") -> str:
