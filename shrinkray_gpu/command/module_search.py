@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from shrinkray_gpu.command.driver import PYTEST, UNWANTED, Command, pytest_files
+from shrinkray_gpu.command.driver import PYTEST, UNITTEST, UNWANTED, Command, pytest_files
 from shrinkray_gpu.command.launchers import ACCELERATE, TORCHRUN, launched
 from shrinkray_gpu.device.own_commands import run_command
 from shrinkray_gpu.errors import UsageError
@@ -81,6 +81,9 @@ def locate(
     if not answer["runs"]:
         raise UsageError(f"-m {module}: this package has no __main__. Name the module in it that is to run")
     if not tests:
+        named = [word for word in args if word.endswith(".py")] if module in UNITTEST else []
+        if missing := [word for word in named if not (folder / word).is_file()]:
+            raise UsageError(f"-m unittest: there is no test file {missing[0]} in {folder}")
         command = Command(module, args, folder, Path(answer["file"]) if answer["file"] else None)
         first = next((folder / file for file, _ in command.test_files or ()), command.file)
         return replace(command, file=first)

@@ -363,6 +363,7 @@ def test_what_a_command_enters(tests: Path) -> None:
         ("pkg.tells.nope", (), "no such module"),
         ("pkg", (), "has no __main__"),
         ("pytest", ("tests/nope.py::test",), "no test file tests/nope.py"),
+        ("unittest", ("tests/nope.py",), "no test file tests/nope.py"),
     ],
 )
 def test_what_is_not_there(package: Path, module: str, args: tuple[str, ...], words: str) -> None:
