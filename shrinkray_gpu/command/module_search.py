@@ -81,8 +81,8 @@ def locate(
     if not answer["runs"]:
         raise UsageError(f"-m {module}: this package has no __main__. Name the module in it that is to run")
     if not tests:
-        named = [word for word in args if word.endswith(".py")] if module in UNITTEST else []
-        if missing := [word for word in named if not (folder / word).is_file()]:
+        files = [word for word in args if word.endswith(".py")] if module in UNITTEST else []
+        if missing := [word for word in files if not (folder / word).is_file()]:
             raise UsageError(f"-m unittest: there is no test file {missing[0]} in {folder}")
         command = Command(module, args, folder, Path(answer["file"]) if answer["file"] else None)
         first = next((folder / file for file, _ in command.test_files or ()), command.file)
