@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from shrinkray_gpu.cu.constant_extents import beyond
 from shrinkray_gpu.cu.device_sight import DeviceSight
@@ -18,6 +18,7 @@ from shrinkray_gpu.cu.nvcc_words import NvccMessage, SaidMessage, loose
 from shrinkray_gpu.cu.options import AskedWords
 from shrinkray_gpu.device import error_table
 from shrinkray_gpu.oracle.build_failure import UNSOUND
+from shrinkray_gpu.oracle.driver_error import OUTSIDE
 from shrinkray_gpu.oracle.verdict import Verdict, lacks, shows, unclear
 from shrinkray_gpu.reduction.native.native_tree import Node, Tree, parse
 from shrinkray_gpu.runner.launch_recorder import Room
@@ -80,9 +81,21 @@ class CuFault:
         return "; ".join(filter(None, [f"the program {self.ending}", refused, self.last_words]))
 
     @property
+    def _alike(self) -> tuple[str, ...]:
+        """The driver's words for the access that was seen, whatever is said around them."""
+        outside = tuple(error_table.by_code(code).text for code in OUTSIDE)
+        return outside if self.last_words in outside else (self.last_words,)
+
+    @property
     def witness(self) -> str:
         """Who saw the access."""
         return "the CPU, in the place of a GPU," if self.on_cpu else "compute-sanitizer"
+
+    def told_by(self, outcome: CuOutcome) -> CuFault:
+        """The same in the driver's words for it in this run."""
+        if self.sight is None or outcome.run is None:
+            return self
+        return replace(self, last_words=_driver_words(last_words(outcome.run)))
 
     def verdict(self, text: str, outcome: CuOutcome) -> Verdict:
         """Of a try at the fault's stage."""
@@ -143,7 +156,8 @@ class CuFault:
         if run is None or ending(run) != self.ending:
             return lacks(f"the program {ending(run) if run else 'was not run'}")
         said = last_words(run)
-        if self.last_words and said != self.last_words and (self.sight is None or self.last_words not in said):
+        alike = self.sight is not None and any(each in said for each in self._alike)
+        if self.last_words and said != self.last_words and not alike:
             return lacks(f"it says {said or 'nothing'}")
         if missing := [each.spec for each in self.asked if not each.pattern.search(run.stdout + run.stderr)]:
             return lacks(f"it does not say {missing[0]}")

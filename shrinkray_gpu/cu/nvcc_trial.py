@@ -11,6 +11,7 @@ import re
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -215,9 +216,11 @@ class NvccTrial:
 
         plain = seen(environment)
         room = None
-        for each in rooms(plain.sight) if plain.sight is not None and self.recorder is not None else ():
-            assert self.recorder is not None
-            found = seen(each.environment(environment, self.recorder))
+        controls = rooms(plain.sight) if plain.sight is not None and self.recorder is not None else ()
+        assert self.recorder is not None or not controls
+        with ThreadPoolExecutor(max(1, len(controls))) as threads:
+            runs = threads.map(seen, (each.environment(environment, self.recorder) for each in controls))
+        for each, found in zip(controls, runs):
             if found.blind or found.sight is None:
                 room = each if found.is_clean_beside(plain) and each.factor > 1 else None
                 break

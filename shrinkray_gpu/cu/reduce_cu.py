@@ -199,6 +199,9 @@ def reduce_cu(
             final = best.final(best.last or found.checks.verified or program)
         candidate = final.text
         outcome = trial.build(candidate, fault.stage, test.seconds)
+        if final.verdict.faults:
+            fault = fault.told_by(outcome)
+            head = head_of(file.flags, output.name, fault)
         return CuResult(
             head + candidate,
             fault,
@@ -284,7 +287,7 @@ def _begun(
     with trial_of(path, options) as (file, trial), ThreadPoolExecutor(options.jobs or cores.usable()) as threads:
         started = time.monotonic()
         try:
-            fault = first_fault(file.text, trial, options, path)
+            fault = first_fault(file.text, trial, options, path, threads)
         except NotReproduced as error:
             alone = trial.hosted and ON_CPU not in options.skip and options.ray is None
             with fault_on_cpu(file.text, trial, options.words) if alone else nullcontext() as found:
@@ -295,12 +298,19 @@ def _begun(
             yield file, trial, fault, time.monotonic() - started, threads
 
 
-def first_fault(text: str, trial: NvccTrial, options: CuOptions, path: Path) -> CuFault:
-    """The fault, at the first stage that shows it. Raises NotReproduced, saying what cannot be judged here."""
+def first_fault(
+    text: str, trial: NvccTrial, options: CuOptions, path: Path, threads: ThreadPoolExecutor
+) -> CuFault:
+    """The fault, at the first stage that shows it. The last one begins at once, since it takes the longest.
+
+    Raises NotReproduced, saying what cannot be judged here.
+    """
     limit = options.seconds or LIMIT
+    last = STAGES[-1]
+    whole = threads.submit(trial.build, text, last, limit, first_look)
     outcome: CuOutcome | None = None
     for stage in STAGES:
-        outcome = trial.build(text, stage, limit, first_look)
+        outcome = whole.result() if stage == last else trial.build(text, stage, limit, first_look)
         if trial.is_for_several(outcome):
             continue
         if outcome.trouble and not (outcome.run and outcome.run.timed_out):

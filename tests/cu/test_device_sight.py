@@ -130,6 +130,17 @@ def test_where_a_record_tells_the_fault_only_the_driver_s_words_stay() -> None:
     assert run_fault(TEXT, shorter, (), hosted=False).unseen  # type: ignore[union-attr]
 
 
+def test_one_access_outside_is_either_of_two_errors_of_the_driver() -> None:
+    """A `.cu` that ends in 717 on an H200 ends in 700 on the CPU, and so may what is left of it."""
+    other = replace(RUN, stderr="failed: scale: operation not supported on global/shared address space\n")
+    outcome = CuOutcome("", False, (), other, sight=sight())
+    assert fault().verdict(TEXT, outcome).faults
+    assert fault().told_by(outcome).last_words == "operation not supported on global/shared address space"
+    assert not replace(fault(), sight=None).verdict(TEXT, replace(outcome, sight=None)).faults
+    misaligned = replace(fault(), last_words="misaligned address")
+    assert not misaligned.verdict(TEXT, outcome).faults
+
+
 @pytest.mark.parametrize(
     ("old", "new"),
     [

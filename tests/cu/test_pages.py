@@ -88,7 +88,7 @@ def test_shared_memory_is_given_out_by_128_bytes(cpu: CpuTrial) -> None:
 
 
 def test_an_access_that_a_gpu_has_memory_for_is_not_taken_for_one_that_ends_a_kernel(cpu: CpuTrial) -> None:
-    """And where nobody knows, the GPU is asked. Of an original that has memory there, all are as before."""
+    """Where nobody knows, the GPU is asked, in the last round. Of an original that has memory there, all are as before."""
     far, near, between = (program("100", at) for at in ("64 << 20", "100", "2 << 20"))
     asked: list[str] = []
 
@@ -110,7 +110,10 @@ def test_an_access_that_a_gpu_has_memory_for_is_not_taken_for_one_that_ends_a_ke
             for each in (far, near, between):
                 alone = quick.verdict(each)
                 assert alone.faults == (each in taken) and alone.is_known == (each not in doubtful), alone
-                replace(quick, beside=gpu).verdict(each)
+                both = replace(quick, beside=gpu)
+                assert both.verdict(each).provisional == (each in doubtful) and not asked
+                both.insist(True)
+                assert not both.verdict(each).provisional
             assert set(asked) == doubtful
 
 

@@ -6,6 +6,7 @@ It never touches CUDA: a forked child of a process that did cannot use the GPU.
 from __future__ import annotations
 
 import importlib
+import importlib.machinery
 import importlib.util
 import os
 import sys
@@ -64,7 +65,10 @@ def _import(setup: dict[str, Any]) -> dict[str, Any]:
     own = tuple(os.path.join(folder, "") for folder in setup["own"])
     for name in setup["imports"]:
         try:
-            found = importlib.util.find_spec(name)
+            # A module of a package is looked for in that package, which Python imports for it.
+            found = importlib.util.find_spec(name.partition(".")[0])
+            if not _is_own(found, own):
+                found = importlib.util.find_spec(name)
         except (ImportError, ValueError, AttributeError):
             found = None
         except BaseException as error:  # of the package that it lies in, which is imported for that
@@ -73,7 +77,7 @@ def _import(setup: dict[str, Any]) -> dict[str, Any]:
         if found is None:
             missing.append(name)
             continue
-        if found.origin and found.origin.startswith(own) and "site-packages" not in found.origin:
+        if _is_own(found, own):
             continue
         try:
             importlib.import_module(name)
@@ -85,6 +89,12 @@ def _import(setup: dict[str, Any]) -> dict[str, Any]:
     if "numpy" in sys.modules:
         importlib.import_module("numpy.random")  # which a check of values seeds
     return {"missing": missing, "failed": failed}
+
+
+def _is_own(found: importlib.machinery.ModuleSpec | None, own: tuple[str, ...]) -> bool:
+    """Whether it is a module of the script's own, and no installed software."""
+    origin = found.origin if found is not None else None
+    return bool(origin and origin.startswith(own) and "site-packages" not in origin)
 
 
 def _name_triton() -> None:
