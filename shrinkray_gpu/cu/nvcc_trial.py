@@ -216,10 +216,13 @@ class NvccTrial:
 
         plain = seen(environment)
         room = None
-        controls = rooms(plain.sight) if plain.sight is not None and self.recorder is not None else ()
-        assert self.recorder is not None or not controls
+        controls: Sequence[Room] = ()
+        given: list[dict[str, str]] = []
+        if plain.sight is not None and self.recorder is not None:
+            controls = rooms(plain.sight)
+            given = [each.environment(environment, self.recorder) for each in controls]
         with ThreadPoolExecutor(max(1, len(controls))) as threads:
-            runs = threads.map(seen, (each.environment(environment, self.recorder) for each in controls))
+            runs = list(threads.map(seen, given))
         for each, found in zip(controls, runs):
             if found.blind or found.sight is None:
                 room = each if found.is_clean_beside(plain) and each.factor > 1 else None

@@ -88,7 +88,7 @@ def test_shared_memory_is_given_out_by_128_bytes(cpu: CpuTrial) -> None:
 
 
 def test_an_access_that_a_gpu_has_memory_for_is_not_taken_for_one_that_ends_a_kernel(cpu: CpuTrial) -> None:
-    """Where nobody knows, the GPU is asked, in the last round. Of an original that has memory there, all are as before."""
+    """Where nobody knows, the GPU is asked, in the last round. Of an original with memory there, all are as before."""
     far, near, between = (program("100", at) for at in ("64 << 20", "100", "2 << 20"))
     asked: list[str] = []
 

@@ -33,7 +33,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     assert said.code == 0, said.err
     made = place / "tma.shrink"
     if out := os.environ.get("OUT"):
-        shutil.copytree(made, Path(out) / "tma.shrink", dirs_exist_ok=True, ignore=shutil.ignore_patterns("cache", "scratch"))
+        unwanted = shutil.ignore_patterns("cache", "scratch")
+        # Each worker of pytest-xdist makes one.
+        shutil.copytree(made, Path(out) / "tma.shrink", dirs_exist_ok=True, ignore=unwanted)
     return made
 
 
