@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -150,6 +151,20 @@ def test_a_step_that_the_edit_mends_stands_and_any_other_is_another_cause() -> N
     assert guard("p + 0.0\n", "p + x\n").answer is Answer.PASSES
     assert "nothing in it can be without a cast" in guard("p + 0.0\n", "p + x\n").why
     assert guard("p + 0.0 + x.to(tl.float32)\n", "p + x\n").answer is Answer.PASSES  # a second defect
+
+
+def test_a_program_that_is_compiled_for_long_is_mended() -> None:
+    """On an H200 no control was left for a product of types that do not match: mended, it took ten seconds more."""
+    slow = Run("fork", None, timed_out=True, seconds=3.0)
+    [cast, *_] = of_front_end(Fault("compile", "CompilationError"))
+    oracle = spec.parse("compile:invalid operands", folder=Path()).calibrate(REFUSED)
+    trying = Controls(lambda text, way: slow if "p + x\n" in text else REFUSED, oracle, reference=REFUSED)
+    tried = trying.attempt(cast, "p + x.to(tl.float32)\n")
+    assert tried.outcome is ControlOutcome.PASSES and "past the front end" in tried.why
+    assert trying.guard("p + 0.0\n", [cast]).answer is Answer.PASSES
+    died = replace(slow, trouble="its lane died")
+    trying = Controls(lambda text, way: died if "p + x\n" in text else REFUSED, oracle, reference=REFUSED)
+    assert trying.attempt(cast, "p + x.to(tl.float32)\n").outcome is ControlOutcome.NOT_APPLICABLE
 
 
 def test_only_errors_of_the_front_end_have_cures() -> None:
