@@ -135,7 +135,9 @@ def stopped_servers(chance: random.Random, known: Undisturbed, subject: Subject,
         for at in moments:
             if not _wait(tool, at):
                 break
-            done += _signal(tool.keepers(), signal.SIGSTOP)
+            while not (found := tool.keepers()) and tool.is_at_work():  # a busy machine has none yet
+                time.sleep(0.05)
+            done += _signal(found, signal.SIGSTOP)
         return done
 
     return Disturbance(f"keeper and guards stopped at {_say(moments)} s", {}, act)
