@@ -17,6 +17,8 @@ from shrinkray_gpu.start.statements import by_name, is_kernel, names, parameters
 from shrinkray_gpu.start.writing_part import writing_part
 
 MARK, HEAD, PARTS = "  # shrink: keep", "  # shrink: keep-head", "  # shrink: keep-parts "
+HELION = "_helion_"
+"""What Helion puts before the name of a kernel that it generates code of."""
 _MARKS = re.compile(rf"{MARK}(?:-head|-parts .*)?$", re.MULTILINE)
 _OF_SOURCE = ("fn", "signature", "constexprs")
 """The parameters of `ASTSource`, in order."""
@@ -25,6 +27,21 @@ SIMPLE = (ast.Expr, ast.Assign, ast.AnnAssign, ast.Return)
 
 def function(tree: ast.AST, name: str) -> ast.FunctionDef | None:
     return next((each for each in ast.walk(tree) if isinstance(each, ast.FunctionDef) and each.name == name), None)
+
+
+def with_helion_launches(tree: ast.Module, kernel: str) -> ast.Module:
+    """The program, in which a call of a Helion kernel is a launch of what Helion generates from that: `bag(x)` becomes
+    `_helion_bag[0](x)`. Each node keeps its place in the text. The same tree where it has no such kernel."""
+    own = function(tree, kernel.removeprefix(HELION)) if kernel.startswith(HELION) else None
+    if own is None or not any("helion" in ast.unparse(each) for each in own.decorator_list):
+        return tree
+    called, own.name = own.name, kernel
+    own.decorator_list.append(ast.copy_location(ast.Name("jit"), own))
+    for each in ast.walk(tree):
+        if isinstance(each, ast.Call) and _is(each.func, called):
+            launch = ast.Subscript(ast.Name(kernel), ast.Constant(0))
+            each.func = ast.fix_missing_locations(ast.copy_location(launch, each.func))
+    return tree
 
 
 def slice_of(

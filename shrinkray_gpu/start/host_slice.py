@@ -17,14 +17,16 @@ from shrinkray_gpu.runner.inside.static import cause as kinds
 from shrinkray_gpu.runner.inside.static.cause import Cause
 from shrinkray_gpu.runner.run import Run
 from shrinkray_gpu.start.argument_slice import (
+    HELION,
     MARK,
     function,
     marked,
     slice_of,
     waiting,
+    with_helion_launches,
     with_kernels,
     without_marks,
-)  # fmt: skip
+)
 from shrinkray_gpu.start.behind_fault import behind_fault
 from shrinkray_gpu.start.constant_branch import ConstantBranch, behind_access, constant_branch
 from shrinkray_gpu.start.refused_slice import is_computed
@@ -70,15 +72,19 @@ def with_slice_kept(text: str, run: Run) -> str:
     """The program's text, with marks at what makes the value; the text itself where its kernel is none of the text's,
     or is launched by no call of its name."""
     launch = faulting_launch(run)
-    tree = ast.parse(text)
-    kernel = function(tree, launch.kernel) if launch is not None else None
-    if launch is None or kernel is None or not launch.causes:
+    if launch is None or not launch.causes:
+        return text
+    tree = with_helion_launches(ast.parse(text), launch.kernel)
+    kernel = function(tree, launch.kernel)
+    if kernel is None:
         return text
     cause, taken = launch.causes[0], parameters(kernel)
     alike = {each.tensor for each in launch.causes if each.kind == cause.kind}  # one of them may be left in the end
     wanted = {*cause.parameters, cause.tensor, *alike}.intersection(taken)
     candidates = {name: described for name, described in zip(taken, launch.args) if _may_be(cause, described)}
-    if not wanted:  # an older Triton numbers its parameters
+    if kernel.name.startswith(HELION):  # what it generates has parameters of its own
+        wanted = set(taken)
+    elif not wanted:  # an older Triton numbers its parameters
         wanted = set(candidates)
     elif cause.kind in GIVEN:  # a one is no parameter of the compiled kernel
         values = set(map(str, cause.values))

@@ -27,7 +27,7 @@ from shrinkray_gpu.runner.pool import Pool
 from shrinkray_gpu.runner.run import Run
 from shrinkray_gpu.same_fault.controls import RESULTS
 from shrinkray_gpu.same_fault.result_controls import inputs_zeroed
-from shrinkray_gpu.start.argument_slice import MARK, function
+from shrinkray_gpu.start.argument_slice import MARK, function, with_helion_launches
 from shrinkray_gpu.start.behind_fault import is_awaited
 from shrinkray_gpu.start.capture_runs import Runs
 from shrinkray_gpu.start.failing_case import FailingCase, launches_some
@@ -115,7 +115,8 @@ class WholeProgram:
         told = f"not lifted: what goes wrong is made before the launch: {made}"
         whole, seen = self.with_failing_case(replace(start, told=told), oracle, seen, pool if self.runs.gpu else None)
         every = whole.program.text
-        if function(ast.parse(every), launch.kernel) is None or not made_by_host(causes, every):
+        tree = with_helion_launches(ast.parse(every), launch.kernel)
+        if function(tree, launch.kernel) is None or not made_by_host(causes, every):
             return None
         marked = with_slice_kept(every, seen)
         text = with_waits(every, seen)

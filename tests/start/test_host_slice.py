@@ -195,6 +195,41 @@ def test_a_kernel_of_another_file_leaves_the_text_alone() -> None:
     assert with_slice_kept(text, run(kinds.EXTENT, "rows")) == text
 
 
+HELION = """\
+@helion.kernel(config=helion.Config(block_sizes=[16]))
+def bag(tokens, table):
+    out = torch.empty_like(table)
+    for tile in hl.tile(tokens.size(0)):
+        out[tile] = table[tokens[tile]]
+    return out
+
+def main():
+    unused = torch.ones(4)
+    tokens = torch.arange(48)
+    tokens[-1] = 99
+    table = torch.randn(8)
+    pooled = bag(tokens, table)
+    print(pooled, unused)
+
+main()
+"""
+
+
+def test_what_the_host_gives_a_kernel_of_helion_is_marked() -> None:
+    """What Helion generates from it has parameters of its own, so all that it is given stays."""
+    seen = run(kinds.MEMORY, "tokens", (kinds.LOADED,))
+    generated = replace(seen, launches=(replace(seen.launches[0], kernel="_helion_bag"),))
+    marked = with_slice_kept(HELION, generated)
+    assert [line.strip() for line in marked.split("\n") if MARK in line] == [
+        f"tokens = torch.arange(48){MARK}",
+        f"tokens[-1] = 99{MARK}",
+        f"table = torch.randn(8){MARK}",
+        f"main(){MARK}",
+    ]
+    other = HELION.replace("helion", "other")
+    assert with_slice_kept(other, generated) == other
+
+
 INTERPRETED = """\
 @triton.jit
 def helper(x):
