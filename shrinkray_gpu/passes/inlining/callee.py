@@ -19,7 +19,8 @@ from shrinkray_gpu.source.names_read import REFLECTION, Names, is_target, own, w
 from shrinkray_gpu.source.tree import dotted_text
 
 GRAD_MODES = frozenset({"torch.no_grad", "torch.inference_mode", "torch.enable_grad"})
-"""Decorators that may be lost: what they switch off is only bookkeeping for a backward pass."""
+"""Decorators that may be lost: they switch bookkeeping for a backward pass. Where a kernel then writes into a leaf that
+requires grad, the check of the comparison notices."""
 BINDERS = frozenset({"staticmethod", "classmethod"})
 
 
