@@ -31,6 +31,31 @@ def melted(text: str, rounds: int = 12) -> str:
 
 
 EXAMPLES = {
+    "a grad mode": (
+        """
+        @torch.no_grad()
+        def step(params, lr):
+            for p in params:
+                p.sub_(lr * p.grad)
+        @torch.inference_mode
+        def twice(x):
+            y = x + x
+            return y
+        @torch.no_grad()
+        def size(x):
+            return len(x)
+        step(params, 0.1)
+        print(twice(x), size(x))
+        """,
+        """
+        with torch.no_grad():
+            for p in params:
+                p.sub_(0.1 * p.grad)
+        with torch.inference_mode():
+            y = x + x
+        print(y, len(x))
+        """,
+    ),
     "layers of a module": (
         """
         class Layer(nn.Module):
