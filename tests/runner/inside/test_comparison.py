@@ -91,7 +91,7 @@ try:
 except AssertionError as error:
     failed = error
 for _ in range(5):
-    {assert_close}(actual, x * 2 * (1 + 1e-7), rtol=1e-3)
+    {assert_close}(actual, x * 2 * (1 + 1e-7), rtol=1e-3, atol=1e-3)
 raise failed
 """
     seen = checked(tmp_path, check)["comparison"]
