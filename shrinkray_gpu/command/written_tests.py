@@ -110,10 +110,15 @@ def _calls(tree: ast.Module, script: _Script, node: str) -> Iterator[str]:
     later = given.lines[len(lines) :]
     if owner is not None:
         held = "case" if "case" not in script.source.split() else "the_case"
-        set_up = [word for word in _SET_UP for each in _functions(body) if each.name == word]
-        lines += [f"{owner.name}.{word}()" for word in set_up if word.lower().endswith("class")]
+        set_up = [each for word in _SET_UP for each in _functions(body) if each.name == word]
+        of_class = [each for each in set_up if each.name.lower().endswith("class")]
+        if _is_made_once(owner, tree):
+            for decorator in (one for each in of_class for one in each.decorator_list):
+                script.replace(decorator)
+            of_class = []
+        lines += [f"{owner.name}.{each.name}()" for each in of_class]
         lines += [f"{held} = {owner.name}()"]
-        lines += [f"{held}.{word}()" for word in set_up if not word.lower().endswith("class")]
+        lines += [f"{held}.{each.name}()" for each in set_up if each not in of_class]
     lines += later
     arguments = [f"{each}={given.values[each]}" for each in asked] + [f"{each}={each}" for each in chosen]
     lines.append(f"{f'{held}.' if owner is not None else ''}{name}({', '.join(sorted(arguments))})")
@@ -123,6 +128,20 @@ def _calls(tree: ast.Module, script: _Script, node: str) -> Iterator[str]:
         return
     yield from ("    " * depth + loop.head() for depth, loop in enumerate(loops))
     yield from ("    " * len(loops) + line for line in lines)
+
+
+def _is_made_once(owner: ast.ClassDef, tree: ast.Module) -> bool:
+    """Whether what `setUpClass` stores in the class may as well be in its one object: nothing else looks there."""
+    of_class = [each for each in _functions(owner.body) if each.decorator_list and "method" in _decorated(each)]
+    names = sum(isinstance(each, ast.Name) and each.id == owner.name for each in ast.walk(tree))
+    asked = any(isinstance(each, ast.Attribute) and each.attr == "__class__" for each in ast.walk(owner))
+    typed = any(isinstance(each, ast.Name) and each.id in ("type", "__class__") for each in ast.walk(owner))
+    plain = all(each.name in _SET_UP and _decorated(each) == "classmethod" for each in of_class)
+    return plain and not (names or asked or typed)
+
+
+def _decorated(made: Function) -> str:
+    return " ".join(map(ast.unparse, made.decorator_list))
 
 
 def _of_case(loops: Sequence[_Loop], label: str) -> list[str]:

@@ -31,6 +31,8 @@ class ComparisonCheck:
             return "no kernel takes part in the check that fails"
         if seen.trouble:
             return ""
+        if seen.refused and not self.original.refused:
+            return f"{seen.refused} is written in place, requires grad, and is a leaf: torch refuses that in grad mode"
         if seen.others and not self.original.others:
             return f"what {self.original.kernels[-1]} writes is no longer held against values that no kernel made"
         if bool(seen.others) != bool(self.original.others):

@@ -166,6 +166,8 @@ class Comparison:
     """What was found out about that, in a sentence for people."""
     tolerance: tuple[float, ...] = ()
     """What the check lets pass, as `rtol` and `atol`; empty: not known."""
+    refused: str = ""
+    """What a launch of the run wrote in place though torch refuses that in grad mode: `p of step`; empty: nothing."""
 
 
 @dataclass(frozen=True)

@@ -142,6 +142,24 @@ def test_what_pytest_alone_knows_is_not_written(node: str) -> None:
     assert written_tests(FIXTURES, [node]) is None
 
 
+@pytest.mark.parametrize(
+    "more, once",
+    [
+        ("", True),
+        ("        assert type(self).unit", False),
+        ("        assert TestHalf.unit", False),
+        ("\n    @classmethod\n    def other(cls):\n        pass", False),
+    ],
+)
+def test_what_a_class_sets_up_is_its_one_objects(tmp_path: Path, more: str, once: bool) -> None:
+    """Then it is a variable in the end, as what `setUp` stores."""
+    text = written_tests(CASES.split("class TestMore")[0].rstrip() + "\n" + more + "\n", ["TestHalf::test_wrong"])
+    assert text is not None and ("case.setUpClass()" in text, "TestHalf.setUpClass()" in text) == (once, not once)
+    assert ("@classmethod\n    def setUpClass" not in text) is once
+    alone = subprocess.run([sys.executable, "-c", text], cwd=tmp_path, capture_output=True, text=True)
+    assert alone.stdout.splitlines() == ["class 2", "set up", "each 0", "each 8"]
+
+
 @pytest.mark.parametrize("guard", ['if __name__ == "__main__":\n    ', ""])
 def test_a_test_case_without_unittest(tmp_path: Path, guard: str) -> None:
     head, _, run = CASES.rpartition('if __name__ == "__main__":\n    ')

@@ -291,3 +291,52 @@ def test_a_reference_that_does_not_stand_is_told_and_not_reduced(tmp_path: Path)
     assert "made again in float64 it agrees with what logsumexp_kernel wrote" in said.message
     assert "not finite in 8 of 8 elements" in said.message and "--no-guards" in said.message
     assert not (tmp_path / "repro_failing.py").exists()
+
+
+STEPS = '''import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def momentum_step(p, g, m, n, lr, BLOCK: tl.constexpr):
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    new = 0.9 * tl.load(m + at, mask=at < n) + tl.load(g + at, mask=at < n)
+    tl.store(m + at, new, mask=at < n)
+    tl.store(p + at, tl.load(p + at, mask=at < n) - lr * new, mask=at < n)
+
+
+class Momentum:
+    def __init__(self, params, lr):
+        self.params, self.lr = list(params), lr
+        self.buffers = [torch.zeros_like(p) for p in self.params]
+
+    @torch.no_grad()
+    def step(self):
+        for p, m in zip(self.params, self.buffers):
+            momentum_step[(triton.cdiv(p.numel(), 64),)](p, p.grad, m, p.numel(), self.lr, BLOCK=64)
+
+
+layer, other = torch.nn.Linear(8, 3).cuda(), torch.nn.Linear(8, 3).cuda()
+other.load_state_dict(layer.state_dict())
+ours = Momentum(layer.parameters(), 0.1)
+theirs = torch.optim.SGD(other.parameters(), 0.1, momentum=0.9, weight_decay=0.1)
+x = torch.randn(4, 8, device="cuda")
+for each, optimizer in ((layer, ours), (other, theirs)):
+    each(x).square().sum().backward()
+    optimizer.step()
+for a, b in zip(layer.parameters(), other.parameters()):
+    torch.testing.assert_close(a, b)
+'''
+
+
+def test_no_kernel_comes_to_write_where_torch_would_refuse_it(tmp_path: Path, judged: Judged) -> None:
+    """The fix adds weight decay to the gradient, or to the parameter in place. That needs `no_grad` as the original."""
+    (tmp_path / "failing.py").write_text(STEPS)
+    said = shrink("failing.py", *OUTSIDE, "--oracle", "Tensor-likes are not close", *SOON, cwd=tmp_path)
+    assert said.code == 0, said
+    text = (tmp_path / "repro_failing.py").read_text()
+    (launch,) = re.findall(r"^( *)momentum_step\[.*\]\((.*?),", text, re.MULTILINE)
+    mended = re.sub(r"^( *)(?=momentum_step\[)", rf"\1{launch[1]}.mul_(0.99)\n\1", text, flags=re.MULTILINE)
+    verdict = judged(mended, "exception:RuntimeError", INTERPRETED)
+    assert verdict.answer is Answer.PASSES, (text, verdict)

@@ -56,6 +56,7 @@ def bound(original: Comparison = SEEN) -> SameFaultOracle:
         ({"tolerance": (1e-3, 0.0)}, "the check lets less pass: rtol=0.001, atol=0 instead of rtol=0.0001, atol=1e-05"),
         ({"tolerance": (1e-5, 1e-5)}, "the check lets less pass"),
         ({"tolerance": ()}, ""),
+        ({"refused": "p of rows"}, "p of rows is written in place, requires grad, and is a leaf"),
         ({"moved": {"actual": "the actual values are others, by up to 2"}}, "the actual values are others, by up to 2"),
     ],
 )
@@ -63,6 +64,11 @@ def test_a_candidate_keeps_the_check(changes: dict[str, object], why: str) -> No
     verdict = bound().judge(failing(dataclasses.replace(SEEN, **changes)))  # type: ignore[arg-type]
     assert verdict.answer is (Answer.PASSES if why else Answer.FAULTS)
     assert why in verdict.why
+
+
+def test_what_torch_refuses_may_stay_where_the_original_does_it() -> None:
+    original = dataclasses.replace(SEEN, refused="p of rows")
+    assert bound(original).judge(failing(dataclasses.replace(SEEN, refused="q of rows"))).faults
 
 
 def test_what_differs_between_runs_of_the_original_is_not_held() -> None:

@@ -31,6 +31,39 @@ def melted(text: str, rounds: int = 12) -> str:
 
 
 EXAMPLES = {
+    "what a loop leaves that runs once": (
+        """
+        print(next(iter((f(x), x.grad))), next(iter([a, g()])), next(iter(table)), next(iter((a, b)), 0))
+        """,
+        """
+        print(f(x), next(iter([a, g()])), next(iter(table)), next(iter((a, b)), 0))
+        """,
+    ),
+    "a grad mode": (
+        """
+        @torch.no_grad()
+        def step(params, lr):
+            for p in params:
+                p.sub_(lr * p.grad)
+        @torch.inference_mode
+        def twice(x):
+            y = x + x
+            return y
+        @torch.no_grad()
+        def size(x):
+            return len(x)
+        step(params, 0.1)
+        print(twice(x), size(x))
+        """,
+        """
+        with torch.no_grad():
+            for p in params:
+                p.sub_(0.1 * p.grad)
+        with torch.inference_mode():
+            y = x + x
+        print(y, len(x))
+        """,
+    ),
     "layers of a module": (
         """
         class Layer(nn.Module):
@@ -866,6 +899,66 @@ with torch.no_grad():
     ours.gain.add_(1)
     print(ours(x).sum().item(), theirs(x).sum().item(), theirs.gain.sum().item())
 """
+
+
+BUFFERS = """
+import torch
+from torch import nn
+
+class Gate(nn.Module):
+    def __init__(self, experts):
+        super().__init__()
+        self.gate = nn.Linear(4, experts)
+        self.register_buffer("bias", torch.full((experts,), 2.0))
+        self.register_buffer("load", torch.zeros(experts, dtype=torch.int32), persistent=False)
+
+    @torch.no_grad()
+    def forward(self, x):
+        self.load += 1
+        scores = self.gate(x) + self.bias
+        return scores.sum(), self.load
+
+class Eager:
+    def __init__(self, gate, scale):
+        self.gate = gate
+        self.scale = scale
+
+torch.manual_seed(3)
+gate = Gate(3).to("cpu")
+other = Gate(3)
+other.load_state_dict(gate.state_dict())
+x = torch.ones(2, 4)
+other.load += 5
+total, load = gate(x)
+print(other.load.tolist(), total.item(), load.tolist(), total.requires_grad)
+print(Eager(gate.bias, 3).gate.tolist(), other.bias.tolist())
+"""
+
+
+def test_buffers_melt_as_other_tensors_do() -> None:
+    """What a new object is given and keeps is that itself."""
+    pytest.importorskip("torch")
+    expected = output(BUFFERS)
+    text = melted(BUFFERS)
+    assert output(text) == expected, text
+    assert "register_buffer" not in text and "class Gate" not in text and "Eager(" not in text, text
+    assert 'bias = gate_bias.to("cpu")' in text and "bias.copy_(gate_bias)" in text and "load.copy_" not in text, text
+
+
+def test_what_a_new_object_makes_stays_with_it() -> None:
+    text = """
+    class Kept:
+        def __init__(self, x):
+            self.x = x
+            count.append(x)
+    class Other:
+        def __init__(self, x):
+            self.x = x
+        def y(self):
+            return 2
+    print(Kept(3).x, Other(make()).y, Other(4).x)
+    """
+    assert "print(Kept(3).x, Other(make()).y, 4)" in melted(text)
 
 
 def test_modules_melt_to_their_tensors() -> None:

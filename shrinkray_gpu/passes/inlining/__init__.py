@@ -38,9 +38,11 @@ def find(program: Program) -> Iterable[Edit]:
         call_bodies.inlinings(names),
         objects.object_rewrites(names),
         objects.constants(names),
+        objects.kept_values(names),
         closures.closure_moves(names),
         displays.display_reads(names),
         gradients.gradients(names),
+        modules.buffers(names),
         modules.layers_as_functions(names),
         properties.property_reads(names),
     )

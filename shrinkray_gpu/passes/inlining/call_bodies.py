@@ -231,7 +231,7 @@ def inline_statements(
             swaps.update({mention: cst.Name(new) for mention in names.occurrences.get((callee.scope, old), [])})
     texts = [named(each, rewrite) for each in earlier]
     texts += [binding_text(each, renamed[each.name], callee, names) for each in assigned]
-    texts += [node_text(exchange(each, swaps, names), names) for each in callee.statements]
+    texts += body_texts(callee, [exchange(each, swaps, names) for each in callee.statements], names)
     value = exchange(callee.value, swaps, names) if callee.value is not None else cst.Name("None")
     if results or drop:
         rewrite.instead[root] = ""
@@ -242,6 +242,14 @@ def inline_statements(
     rewrite.before[line] = texts
     rewrite.copied.append(callee.node)
     return True
+
+
+def body_texts(callee: Callee, statements: Sequence[cst.CSTNode], names: Names) -> list[str]:
+    """The statements of the body; as one, in its context, where the function has one."""
+    if callee.grad_mode is not None and statements:
+        block = cst.IndentedBlock(statements)  # type: ignore[arg-type]
+        statements = [cst.With([cst.WithItem(callee.grad_mode)], block)]
+    return [node_text(each, names) for each in statements]
 
 
 def may_be_named(values: Sequence[cst.BaseExpression], rewrite: Rewrite) -> bool:

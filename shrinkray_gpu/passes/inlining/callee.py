@@ -19,7 +19,8 @@ from shrinkray_gpu.source.names_read import REFLECTION, Names, is_target, own, w
 from shrinkray_gpu.source.tree import dotted_text
 
 GRAD_MODES = frozenset({"torch.no_grad", "torch.inference_mode", "torch.enable_grad"})
-"""Decorators that may be lost: what they switch off is only bookkeeping for a backward pass."""
+"""Decorators that become a `with` around the body. Of an expression they may be lost: they switch bookkeeping for a
+backward pass."""
 BINDERS = frozenset({"staticmethod", "classmethod"})
 
 
@@ -39,6 +40,8 @@ class Callee:
     """All nodes of statements and value."""
     receiver: cst.BaseExpression | None = None
     """What the first parameter is bound to, where the call does not say so: the object of a method."""
+    grad_mode: cst.Call | None = None
+    """The context that it decorates itself with: `torch.no_grad()`."""
 
     @property
     def params(self) -> cst.Parameters:
@@ -81,7 +84,10 @@ def callee_of(
         isinstance(each, cst.Name) and names.means(each, node) for each in inside
     ):
         return None
-    return Callee(node, scope, tuple(statements), value, early, bool(makers), frozenset(inside))
+    modes = [each.decorator for each in node.decorators if decorator_name(each) in GRAD_MODES]
+    calls = [each if isinstance(each, cst.Call) else cst.Call(each) for each in modes]
+    mode = calls[0] if calls else None
+    return Callee(node, scope, tuple(statements), value, early, bool(makers), frozenset(inside), grad_mode=mode)
 
 
 def unmovable(node: cst.CSTNode) -> bool:

@@ -1,6 +1,7 @@
-"""What is put into a display and taken out again: `[40, 72][0]` is 40, and `a, b = x, y` is two assignments.
+"""What is put into a display and taken out again: `[40, 72][0]` is 40, and so is `next(iter([40, 72]))`.
 
-Tables of tolerances, lists of sizes and tuples that a helper returns are left when the code around them is gone.
+`a, b = x, y` is two assignments. Tables of tolerances, lists of sizes and tuples that a helper returns are left when
+the code around them is gone.
 """
 
 from __future__ import annotations
@@ -26,7 +27,10 @@ def display_reads(names: Names) -> Iterable[Rewrite]:
                 rewrite.what, rewrite.swaps[node] = "an element of a display", value
                 yield rewrite
         elif isinstance(node, cst.Call):
-            if any(arg.star == "*" and plain_elements(arg.value) is not None for arg in node.args):
+            if (first := first_of(node)) is not None:
+                rewrite.what, rewrite.swaps[node] = "the first element of a display", first
+                yield rewrite
+            elif any(arg.star == "*" and plain_elements(arg.value) is not None for arg in node.args):
                 rewrite.what, rewrite.swaps[node] = "arguments for a display", written_out(node)
                 yield rewrite
         elif isinstance(node, cst.Assign) and len(node.targets) == 1 and names.own_line(node) is not None:
@@ -63,6 +67,17 @@ def element_of(display: cst.BaseExpression, read: cst.Subscript, names: Names) -
             return None
         found += [each.value] if each.key.deep_equals(wanted) else []
     return found[0] if len(found) == 1 and is_key(wanted, names) else None
+
+
+def first_of(call: cst.Call) -> cst.BaseExpression | None:
+    """What `next(iter([a, b]))` is, as a loop that runs once leaves it, if all else in there may go unevaluated."""
+    match call:
+        case cst.Call(
+            func=cst.Name(value="next"),
+            args=[cst.Arg(value=cst.Call(func=cst.Name(value="iter"), args=[cst.Arg(value=display)]))],
+        ) if elements := plain_elements(display):
+            return elements[0] if all(map(effect_free, elements[1:])) else None
+    return None
 
 
 def is_key(node: cst.BaseExpression, names: Names) -> bool:

@@ -17,8 +17,34 @@ from shrinkray_gpu.source.names_read import Names
 from shrinkray_gpu.source.tree import dotted_text
 
 WHOLE = frozenset({"state_dict", "load_state_dict"})
-_COPY = {"module": "{0}.load_state_dict({1}.state_dict())", "parameter": "{0}.data.copy_({1}.data)"}
+_COPY = {
+    "module": "{0}.load_state_dict({1}.state_dict())",
+    "parameter": "{0}.data.copy_({1}.data)",
+    "buffer": "{0}.copy_({1})",
+}
+_NO_COMMA = cst.MaybeSentinel.DEFAULT
 _MOVES, _MODES = frozenset({"to", "cuda", "half"}), frozenset({"eval", "train"})
+
+
+def buffers(names: Names) -> Iterable[Rewrite]:
+    """`self.register_buffer("bias", value)` -> `self.bias = nn.Buffer(value)`, which is stored like all else."""
+    library = next((each for each in ("nn", "torch") if each in names.imported_names), "")
+    for node in names.nodes if library else ():
+        match node:
+            case cst.Expr(
+                value=cst.Call(
+                    func=cst.Attribute(value=cst.Name() as owner, attr=cst.Name(value="register_buffer")),
+                    args=[cst.Arg(value=cst.SimpleString() as word), cst.Arg(value=cst.Call(), keyword=None), *more],
+                ) as call
+            ) if class_of(owner, names) is not None and names.own_line(node) is not None:
+                attribute = word.evaluated_value
+                given = [each.with_changes(comma=_NO_COMMA) for each in (call.args[1], *more)]
+                if isinstance(attribute, str) and attribute.isidentifier() and not attribute.startswith("__"):
+                    made = f"{'torch.' * (library == 'torch')}nn.Buffer"
+                    rewrite = Rewrite(names, what=f"the buffer {attribute} is stored")
+                    text = ", ".join(map(names.module.code_for_node, given))
+                    rewrite.instead[node] = f"{owner.value}.{attribute} = {made}({text})"
+                    yield rewrite
 
 
 def layers_as_functions(names: Names) -> Iterable[Rewrite]:
@@ -30,8 +56,8 @@ def layers_as_functions(names: Names) -> Iterable[Rewrite]:
 
 
 def parts_of(module: cst.BaseExpression, names: Names) -> dict[str, str] | None:
-    """What the `__init__` of a module's class stores: attribute -> `module` or `parameter`, nothing of plain values.
-    None where that is not plain to see."""
+    """What the `__init__` of a module's class stores: attribute -> `module`, `parameter`, `buffer`, or `unsaved` of one
+    that is in no state_dict; nothing of plain values. None where that is not plain to see."""
     made = class_of(module, names)
     if made is None or subclasses(made, names) or not any("Module" in dotted_text(each.value) for each in made.bases):
         return None
@@ -67,6 +93,8 @@ def kind_of(call: cst.Call, names: Names) -> str | None:
     made, word = definition_of(call.func, names), dotted_text(call.func)
     if word.endswith("Parameter"):
         return "parameter"
+    if word.endswith("Buffer"):
+        return "buffer" if len(call.args) == 1 else "unsaved"
     of_torch = word.startswith(("nn.", "torch.nn.")) and word.rpartition(".")[2][:1].isupper()
     return "module" if of_torch or isinstance(made, cst.ClassDef) and class_of(call, names) is not None else None
 
@@ -99,14 +127,15 @@ def done_to_parts(
         assert isinstance(call.func, cst.Attribute)
         if not all(stable(arg.value, names) for arg in call.args):
             return False
-        word, last = call.func.attr.value, {"comma": cst.MaybeSentinel.DEFAULT}
-        same = f"{word}({', '.join(code(arg.with_changes(**last)) for arg in call.args)})"
+        word = call.func.attr.value
+        same = f"{word}({', '.join(code(arg.with_changes(comma=_NO_COMMA)) for arg in call.args)})"
         for part, kind in parts.items():
             name = part_names[part]
             if kind == "module":
                 texts.append(f"{name}.{same}")
             elif word in _MOVES:
-                texts.append(f"{name}.data = {name}.data.{same}")
+                held = f"{name}.data" if kind == "parameter" else name
+                texts.append(f"{held} = {held}.{same}")
     line = names.own_line(root_of(made, names))
     assert line is not None
     rewrite.before[line] = [*rewrite.before.get(line, []), *texts]
@@ -130,6 +159,7 @@ def copied_parts(
     rewrite.instead[root] = "\n".join(
         _COPY[kind].format(*(pair if mention is call.func else pair[::-1]))
         for part, kind in parts.items()
+        if kind in _COPY
         for pair in [(part_names[part], f"{names.module.code_for_node(other)}.{part}")]
     )
     return True

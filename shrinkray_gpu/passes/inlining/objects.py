@@ -227,6 +227,36 @@ def _defines(made: cst.ClassDef, word: str) -> bool:
     return False
 
 
+def kept_values(names: Names) -> Iterable[Rewrite]:
+    """`C(a, b).x` -> `a`, where the new object does nothing but keep what it is given."""
+    for node in names.nodes:
+        if isinstance(node, cst.Attribute) and isinstance(node.value, cst.Call) and not is_target(node, names.parents):
+            value = kept_value(node.value, node.attr.value, names)
+            if value is not None:
+                rewrite = Rewrite(names, what=f"what .{node.attr.value} of a new object keeps")
+                rewrite.swaps[node] = value
+                yield rewrite
+
+
+def kept_value(call: cst.Call, word: str, names: Names) -> cst.BaseExpression | None:
+    made = definition_of(call.func, names)
+    if not isinstance(made, cst.ClassDef) or not all(dotted_text(base.value) in PLAIN_BASES for base in made.bases):
+        return None
+    init = find_method(made, "__init__", names, inherited=False)
+    callee = callee_of(init, names, without=calls_super) if init is not None else None
+    bound = bound_arguments(call, replace(callee, receiver=cst.Name("None")), names) if callee is not None else None
+    if callee is None or not bound or any(find_method(made, each, names) for each in (word, "__getattribute__")):
+        return None
+    receiver, *rest = bound
+    aliases = [alias_of(each, receiver.name) for each in callee.statements]
+    if None in aliases or aliases.count(word) != 1 or not all(effect_free(each.value) for each in rest):
+        return None
+    match callee.statements[aliases.index(word)]:
+        case cst.SimpleStatementLine(body=[cst.Assign(value=cst.Name(value=param))]):
+            return next((each.value for each in rest if each.name == param), None)
+    return None
+
+
 def calls_super(statement: cst.BaseStatement) -> bool:
     match statement:
         case cst.SimpleStatementLine(

@@ -76,6 +76,49 @@ def test_both_sides_are_found(tmp_path: Path, check: str) -> None:
     assert seen["kind"] == "wrong" and 0 < seen["elements"] == seen["total"] and seen["trouble"] == ""
 
 
+def test_a_scalar_is_held_against_a_quotient(tmp_path: Path) -> None:
+    """Of numbers, torch.testing reads the values for its message: those of the reference alone as well."""
+    seen = checked(tmp_path, "torch.testing.assert_close(actual.sum(), x.sum() / (x * x).sum())")["comparison"]
+    assert (seen["kernels"], seen["others"], seen["alone"]) == (["rows"], [], False), seen
+
+
+@pytest.mark.parametrize("assert_close", ["torch.testing.assert_close", "numpy.testing.assert_allclose"])
+def test_what_a_later_check_lets_pass_is_not_what_failed(tmp_path: Path, assert_close: str) -> None:
+    """As in unittest, which goes on with the tests behind the one that fails."""
+    check = f"""import numpy
+try:
+    {assert_close}(actual, expected)
+except AssertionError as error:
+    failed = error
+for _ in range(5):
+    {assert_close}(actual, x * 2 * (1 + 1e-7), rtol=1e-3, atol=1e-3)
+raise failed
+"""
+    seen = checked(tmp_path, check)["comparison"]
+    assert seen["kernels"] == ["rows"] and seen["largest"] > 0.1, seen
+
+
+IN_PLACE = {
+    "p.requires_grad_()\nrows[(1,)](p, p, 12, BLOCK=16)": "x of rows",
+    "p.requires_grad_()\nrows[(1,)](x, p.view(3, 4), 12, BLOCK=16)": "out of rows",
+    "p.requires_grad_()\nq = torch.zeros(12)\nrows[(1,)](p, q, 12, BLOCK=16)": "",
+    "rows[(1,)](x, p, 12, BLOCK=16)": "",
+    "p.requires_grad_()\nrows[(1,)](x, p.detach(), 12, BLOCK=16)": "",
+    "p.requires_grad_()\nrows[(1,)](x, p.data, 12, BLOCK=16)": "",
+    "p.requires_grad_()\nrows[(1,)](x, p * 1, 12, BLOCK=16)": "",
+    "p.requires_grad_()\nwith torch.no_grad():\n    rows[(1,)](x, p, 12, BLOCK=16)": "",
+    "p.requires_grad_()\nwith torch.inference_mode():\n    rows[(1,)](x, p, 12, BLOCK=16)": "",
+    "p.requires_grad_()\ntorch.set_grad_enabled(False)\nrows[(1,)](x, p, 12, BLOCK=16)": "",
+}
+
+
+@pytest.mark.parametrize(("launch", "refused"), IN_PLACE.items(), ids=range(len(IN_PLACE)))
+def test_a_kernel_that_writes_where_torch_would_not(tmp_path: Path, launch: str, refused: str) -> None:
+    """With the bug mended, such a script may fail of that."""
+    seen = checked(tmp_path, f"p = torch.ones(12)\n{launch}\nassert torch.allclose(actual, expected)")["comparison"]
+    assert seen["refused"] == refused and seen["kind"] == "wrong"
+
+
 TOLERANCES = {
     "torch.testing.assert_close(actual, expected, rtol=0, atol=1e-3)": [0, 1e-3],
     "torch.testing.assert_close(actual, expected)": [1.3e-6, 1e-5],

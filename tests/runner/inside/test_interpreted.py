@@ -142,6 +142,37 @@ def test_such_a_launch_is_not_run(play: Play, program: str) -> None:
     assert not outcome.launches[0]["interpreted"] and not outcome.launches[1]["interpreted"]
 
 
+LARGEST = """
+@triton.jit
+def largest(x, out, seen, n, off, BEFORE: tl.constexpr, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    value = tl.load(x + i, mask=i < n, other=-1.0)
+    at = tl.max(tl.where(value == tl.max(value, axis=0), i, 0), axis=0) + off
+    if BEFORE:
+        tl.store(out, tl.load(out) * 0)
+    tl.store(out, at)
+    tl.store(out, tl.load(out) + 1)
+    tl.atomic_add(seen + at, 1)
+
+x, out, seen = torch.tensor([1.0, 5.0, 2.0], device="cuda"), fresh(1), ints(0, 0, 0)
+largest[(1,)](x, out, seen, 3, OFF, BEFORE=FIRST, BLOCK=4)
+print("LARGEST", out.tolist(), seen.tolist())
+"""
+
+
+def test_an_index_that_only_the_interpreter_knows_is_looked_at(play: Play) -> None:
+    """No IR tells where the largest element is. The kernel also reads again what it wrote."""
+    outcome = play(KERNELS + LARGEST.replace("OFF", "0").replace("FIRST", "0"), wants=WANTS)
+    assert outcome.launches[0]["unfollowed"] and outcome.launches[0]["interpreted"]
+    assert "LARGEST [2] [0, 1, 0]" in outcome.printed
+
+
+@pytest.mark.parametrize(("off", "first"), [("5", "0"), ("0", "1")], ids=["outside", "reads what nobody wrote"])
+def test_nor_is_one_run_that_does_so_by_such_an_index(play: Play, off: str, first: str) -> None:
+    outcome = play(KERNELS + LARGEST.replace("OFF", off).replace("FIRST", first), wants=WANTS)
+    assert not outcome.launches[0]["interpreted"]
+
+
 def test_kernels_are_compiled_as_before_afterwards(play: Play) -> None:
     outcome = play(KERNELS + LATER, wants=WANTS)
     assert "GLOBALS False JITFunction JITFunction" in outcome.printed and not outcome.error

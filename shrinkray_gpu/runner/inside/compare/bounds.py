@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 import inspect
-from typing import Any, Callable, Iterator, List, Tuple
+from typing import Any, Callable, Iterator, List, Optional, Tuple
 
 OUTSIDE = "it reads or writes outside of its tensors"
 DOORS = ("create_masked_load", "create_masked_store", "create_atomic_rmw", "create_atomic_cas")
@@ -20,9 +20,10 @@ PutAttribute = Callable[[Any, str, Callable[[Any], Any]], None]
 class Bounds:
     """Of the launch that is under way in the interpreter, which runs one at a time."""
 
-    def __init__(self, confine: bool = True) -> None:
-        """`confine`: what is outside is not touched."""
-        self.confine = confine
+    def __init__(self, confine: bool = True, nobodys: Optional[int] = None) -> None:
+        """`confine`: what is outside is not touched. `nobodys`: in each byte of memory that nobody wrote. To load such
+        an element counts as being outside."""
+        self.confine, self.nobodys = confine, nobodys
         self.ranges: List[Tuple[int, int]] = []
         self.left = False
         """Whether an access was outside."""
@@ -61,7 +62,9 @@ class Bounds:
                 return original(*args, **kwargs)
             inside, mask = self._inside(given[pointers].data), given.get("mask")
             if (inside if mask is None else inside | ~mask.data.astype(bool)).all():
-                return original(*args, **kwargs)
+                found = original(*args, **kwargs)
+                self.left = self.left or self._is_nobodys(found)
+                return found
             self.left = True
             if not self.confine:
                 return original(*args, **kwargs)
@@ -70,6 +73,12 @@ class Bounds:
             return original(*given.values())
 
         return access
+
+    def _is_nobodys(self, found: Any) -> bool:
+        data = getattr(found, "data", None)  # of a load, or of what an atomic operation gives back
+        if self.nobodys is None or data is None:
+            return False
+        return bool((data.reshape(-1, 1).view("uint8") == self.nobodys).all(axis=1).any())
 
     def _inside(self, addresses: Any) -> Any:
         inside = addresses != addresses

@@ -95,6 +95,8 @@ class CheckObserver:
         self.log = log
         self.launches: Dict[int, WatchedLaunch] = {}
         """The last ones, by number."""
+        self.refused = ""
+        """What a launch wrote in place though torch refuses that; empty: nothing. See `run.Comparison`."""
         self.unwritten = ""
         """By which operation the host got what comes of memory that nobody wrote; empty: it did not."""
         self._seen: Optional[Record] = None
@@ -139,7 +141,7 @@ class CheckObserver:
             self._mode.__exit__(None, None, None)
         self._patches.undo()
         self.launches.clear()
-        return self._seen
+        return self._seen and {**self._seen, "refused": self.refused}
 
     def _told(self, provenance: Provenance) -> Optional[Record]:
         torch = provenance.torch
@@ -198,7 +200,7 @@ class CheckObserver:
         for owner in (torch, torch.Tensor):
             for name in tolerance.TORCH:
                 self._patches.wrap(owner, name, self._tolerates)
-        self._patches.on_import("torch.testing", self._testing)
+        self._patches.on_import("torch.testing", lambda it: self._patches.wrap(it, "assert_close", self._asserts))
         self._patches.wrap(torch, "manual_seed", self._seeded)
 
     def _seeded(self, original: Callable[..., Any]) -> Callable[..., Any]:
@@ -231,10 +233,11 @@ class CheckObserver:
             self._checking = True
             provenance.tolerance = tolerance.of_numpy(original, (one, other, *rest), kwargs)
             try:
-                with contextlib.suppress(Exception):  # what is no array of numbers
-                    one, other = self._held(provenance, name, one, other)
-                provenance.tolerance = ()
-                return original(one, other, *rest, **kwargs)
+                with provenance.asserting() if name in TESTS else contextlib.nullcontext():
+                    with contextlib.suppress(Exception):  # what is no array of numbers
+                        one, other = self._held(provenance, name, one, other)
+                    provenance.tolerance = ()
+                    return original(one, other, *rest, **kwargs)
             finally:
                 self._checking, provenance.tolerance = False, ()
 
@@ -253,16 +256,14 @@ class CheckObserver:
 
         return compare
 
-    def _testing(self, testing: Any) -> None:
-        self._patches.wrap(testing, "assert_close", self._asserts)
-
     def _asserts(self, original: Callable[..., Any]) -> Callable[..., Any]:
         """What it finds apart it looks at again, to tell how far."""
 
         def check(*args: Any, **kwargs: Any) -> Any:
             self._asserting = True
             try:
-                return original(*args, **kwargs)
+                with self.provenance.asserting() if self.provenance is not None else contextlib.nullcontext():
+                    return original(*args, **kwargs)
             finally:
                 self._asserting = False
                 if self.provenance is not None:

@@ -7,6 +7,7 @@ what NumPy does, and of what torch.compile would make of a program while somebod
 
 from __future__ import annotations
 
+import contextlib
 import zlib
 from typing import Any, Counter, Dict, FrozenSet, Iterator, List, NamedTuple, Optional, Tuple
 
@@ -317,6 +318,19 @@ class Provenance:
                     nearer = self.nearer(actual, expected)
                     return (nearer, other) if actual is one else (one, nearer)
         return one, other
+
+    @contextlib.contextmanager
+    def asserting(self) -> Iterator[None]:
+        """Within, a function checks what it is given. What it lets pass is no check that fails. Where that fails, what
+        no launch made is none: a reference of a scalar may be a quotient, and its value is read for the message."""
+        before = self.checks
+        try:
+            yield
+            self.checks = before
+        except Exception:
+            looked = [each for each in self.checks if not any(each is old for old in before)]
+            self.checks = [*before, *([each for each in looked if each.kernels] or looked)][-MOST:]
+            raise
 
     def _is_same(self, one: Any, other: Any) -> bool:
         first, second = (each.detach().reshape(-1).to("cpu", self.torch.float64) for each in (one, other))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Tuple
+from typing import Any, Callable, Container, Dict, Iterator, List, Optional, Sequence, Tuple
 
 from ..launches.launch_log import NOT_FOLLOWED
 from ..process.trouble import words_of
@@ -40,6 +40,8 @@ class WatchedLaunch:
         self.tape: Any = None
         self.read: Optional[List[Any]] = None
         """What it reads, where that is known; else it may be anything that it is given."""
+        self.grad_mode = False
+        """Whether autograd takes notice of what is done now."""
 
     def __enter__(self) -> WatchedLaunch:
         provenance = self.observer.provenance
@@ -49,6 +51,7 @@ class WatchedLaunch:
         self.tape = provenance.tape
         if self.tape is not None:
             self.tape.launching += 1
+        self.grad_mode = torch.is_grad_enabled()
         try:
             with quiet(torch):
                 self.given = [_whole(torch, each) for each in _distinct(torch, self.args)]
@@ -82,6 +85,7 @@ class WatchedLaunch:
             self.read = tensors if self.read is None else _distinct(torch, self.read)
             storages = {each.untyped_storage()._cdata for each in changed}
             self.written = [each for each in tensors if each.untyped_storage()._cdata in storages]
+            self.observer.refused = self.observer.refused or self._refused(torch, storages)
             provenance.launched(self.kernel, self.read, changed)
             if self.tape is not None and not self.tape.trouble:
                 self.tape.launched(self.kernel, self.read, self.written)
@@ -92,6 +96,15 @@ class WatchedLaunch:
                 del launches[old]
         except Exception as error:
             self.observer.trouble = words_of(error)
+
+    def _refused(self, torch: Any, written: Container[int]) -> str:
+        """What it writes in place though torch refuses that: a leaf that requires grad, or a view of one, in grad mode.
+        `written`: the storages."""
+        for name, value in zip(self.parameters, self.args) if self.grad_mode else ():
+            if isinstance(value, torch.Tensor) and value.requires_grad and value.untyped_storage()._cdata in written:
+                if (value._base if value._is_view() else value).is_leaf:
+                    return "%s of %s" % (name, self.kernel)
+        return ""
 
     def digest(self, provenance: Provenance) -> str:
         """Of its kernel, its arguments, and which of these it reads and writes."""

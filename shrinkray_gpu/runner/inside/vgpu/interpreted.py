@@ -1,8 +1,9 @@
 """Kernels that are run after all, by Triton's own interpreter, where what they write decides which launch goes wrong.
 
-Only a launch is run of which Triton's IR proves that every access stays inside, and only where all that it reads was
-computed. Its program instances run one after another, which is one of the orders that a GPU may take. What nobody wrote
-before, and the kernel did not write as a whole, stays unknown.
+Only a launch is run in which no access leaves its tensor, and only where all that it reads was computed. Triton's IR
+proves that. Where it cannot, as with an index that a kernel finds by sorting, the interpreter looks at each access. Its
+program instances run one after another, which is one of the orders that a GPU may take. What nobody wrote before, and
+the kernel did not write as a whole, stays unknown.
 """
 
 from __future__ import annotations
@@ -41,14 +42,17 @@ def run(gpu: Gpu, src: Any, args: Sequence[Any], given: Given, facts: LaunchFact
         return False
     arguments = _arguments(src, args)
     with torch._C.DisableTorchFunction(), torch._C._DisableTorchDispatch(), torch.no_grad():
-        written = _written(gpu, given, facts)
-        if arguments is None or written is None or not _stays_inside(facts):
+        known = _written(gpu, given, facts)
+        found = facts.evaluation()
+        if arguments is None or known is None or found.causes or found.hazard:
             return False
+        written, read_again = known
         blank = [tensor for tensor in written if not _is_known(gpu, tensor)]
         kept = _file(gpu, arguments, facts.grid, blank)
         contents = _read(kept, [interpreter.as_bytes(tensor).numel() for tensor in written])
         if contents is None:
-            told = interpreter.outputs(src.fn, arguments, facts.grid, written, blank, left)
+            watched = read_again or bool(found.unknown)
+            told = interpreter.outputs(src.fn, arguments, facts.grid, written, blank, left, watched=watched)
             gpu.interpreting += told.seconds
             contents = told.contents
             if contents is None:
@@ -88,14 +92,15 @@ def _arguments(src: Any, args: Sequence[Any]) -> Optional[Dict[str, Any]]:
     return found if set(found) == set(names) else None
 
 
-def _written(gpu: Gpu, given: Given, facts: LaunchFacts) -> Optional[List[Any]]:
-    """A tensor for each storage that the kernel may write to; None where it may read what was not computed, or takes
-    too much, or something else than a tensor as a pointer."""
+def _written(gpu: Gpu, given: Given, facts: LaunchFacts) -> Optional[Tuple[List[Any], bool]]:
+    """A tensor for each storage that the kernel may write to, and whether it may read one again of which nothing is
+    known; None where it only reads such a tensor, or takes too much, or something else than a tensor as a pointer."""
     touched = stores.touched_parameters(facts.ttir)
     if touched is None or len(given) != len(facts.args):
         return None
     storages: Dict[int, int] = {}
     written: Dict[int, Any] = {}
+    read_again = False
     for index, (kind, value) in enumerate(given):
         if not (isinstance(kind, str) and kind.startswith("*")) or value is None:
             continue
@@ -104,10 +109,12 @@ def _written(gpu: Gpu, given: Given, facts: LaunchFacts) -> Optional[List[Any]]:
         storage = value.untyped_storage()
         storages[storage._cdata] = storage.nbytes()
         if index in touched.loaded and not _is_known(gpu, value):
-            return None
+            if index not in touched.stored:
+                return None
+            read_again = True
         if index in touched.stored:
             written[storage._cdata] = value
-    return list(written.values()) if sum(storages.values()) <= BYTES else None
+    return (list(written.values()), read_again) if sum(storages.values()) <= BYTES else None
 
 
 def _file(gpu: Gpu, arguments: Dict[str, Any], grid: Any, blank: Sequence[Any]) -> str:
@@ -149,11 +156,6 @@ def _keep(file: str, contents: List[bytes]) -> None:
 
 def _is_known(gpu: Gpu, tensor: Any) -> bool:
     return not gpu.claims.unknown(tensor) and gpu.claims.written(tensor) is not False
-
-
-def _stays_inside(facts: LaunchFacts) -> bool:
-    found = facts.evaluation()
-    return not (found.causes or found.unknown or found.hazard)
 
 
 def _is_left(content: Any, width: int) -> bool:
