@@ -247,6 +247,8 @@ def _drift(mine: Cause, theirs: Cause) -> str:
         return f"the {mine.kind} compares a loaded value with one of another element"
     if mine.exact != theirs.exact:
         return "in exact arithmetic it goes wrong as well" if theirs.exact else "in exact arithmetic it would be right"
+    if mine.due and not theirs.due:
+        return f"in exact arithmetic the {mine.access} would not be made"
     if mine.detail != theirs.detail:
         return f"{theirs.kind} {theirs.detail or 'of another sort'} instead of {mine.detail or 'another sort'}"
     for what in theirs.foreign:

@@ -116,6 +116,7 @@ def test_where_what_makes_them_is_kept_an_assertion_compares_the_same_values() -
         (PRODUCT, replace(PRODUCT, foreign=("a comparison",)), "a comparison is now in the address"),
         (PRODUCT, replace(PRODUCT, kind=cause.OFFSET), "offset beyond the tensor instead of integer wrapped"),
         (PRODUCT, replace(PRODUCT, operation="sum i32"), "sum i32 instead of product i32"),
+        (PRODUCT, replace(PRODUCT, due=False), "in exact arithmetic the load would not be made"),
         (PRODUCT, replace(PRODUCT, inputs=("argument", "constant")), "made of argument and constant instead"),
         (PRODUCT, replace(PRODUCT, masked=False), "the load has lost its mask"),
         (replace(OPEN, below=True), OPEN, "leaves the tensor at its other end"),

@@ -233,6 +233,19 @@ def _state(algebra: Algebra, offset: Any, mask: Any, buffer: Buffer, width: int)
     return OUTSIDE, "", found.highest if beyond else found.lowest, found.high if beyond else found.low
 
 
+def is_due(found: Found) -> bool:
+    """Whether exact arithmetic, too, makes the access in a lane that goes wrong. Else its mask takes nothing there once
+    no integer wraps."""
+    note, buffer = found.note, found.buffer
+    masks = note.mask, note.exact_mask
+    if note.mask is note.exact_mask or buffer is None or any(isinstance(each, Unfollowed) for each in masks):
+        return True
+    assert isinstance(note.subject, Address)
+    algebra, target = Algebra(ALL), pointee(signature(note.op.body))
+    offset, width = wrapped(note.subject.offset), target[1] if target else 1
+    return _state(algebra, offset, algebra.both(*masks), buffer, width)[0] == OUTSIDE
+
+
 def goes_wrong_at_once(found: Found) -> bool:
     """Whether what is outside, or does not hold, is so in the first program instance of the launch."""
     note = found.note

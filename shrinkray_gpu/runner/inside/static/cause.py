@@ -142,6 +142,8 @@ class Cause:
     """Whether the access leaves the tensor's storage before its start, not behind its end."""
     reach: int = 0
     """Bytes from that start to what is accessed, in the lane that was found; 0 where nobody knows."""
+    due: bool = True
+    """Of an integer that wrapped: whether exact arithmetic, too, makes the access in a lane that goes wrong."""
     overwritten: str = ""
     """`file.py:12` of the host's line that overwrote pinned memory before it had waited for a copy from there, where it
     goes wrong only if the copy takes that."""
