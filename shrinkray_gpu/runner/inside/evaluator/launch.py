@@ -140,7 +140,7 @@ def _look(module: Module, launch: LaunchedKernel, most: int, overrides: Any, han
     accesses: Dict[Any, Found] = {}
     for note in left(launch, machine):
         found = found_of(algebra, note)
-        key = (id(note.op), _calls(note))
+        key = (id(note.op), note.frame.path)
         if key not in accesses or _rank(found) > _rank(accesses[key]):
             accesses[key] = found
     assertions = [_truth(algebra, note) for note in machine.notes if note.op.name == "tt.assert"]
@@ -150,14 +150,6 @@ def _look(module: Module, launch: LaunchedKernel, most: int, overrides: Any, han
 
 def _rank(found: Found) -> int:
     return (INSIDE, UNKNOWN, OUTSIDE).index(found.state)
-
-
-def _calls(note: Note) -> Tuple[int, ...]:
-    out, frame = [], note.frame
-    while frame.call is not None and frame.caller is not None:
-        out.append(id(frame.call))
-        frame = frame.caller
-    return tuple(out)
 
 
 def left(launch: LaunchedKernel, machine: Machine) -> Iterator[Note]:
