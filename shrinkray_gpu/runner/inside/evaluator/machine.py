@@ -81,7 +81,7 @@ class Machine:
     """One run of a kernel. `handlers`: by its name, what an operation does that is not plain arithmetic. `programs`:
     for each of the grid's axes the indices that are run. `overrides`: values that replace what an operation or a
     parameter gives, by function, name and path: of one call, or None for all. `written`: indices of the parameters that
-    the kernel may write through; `once`: of those that it writes through in one place alone, which no loop is around."""
+    the kernel may write through; `once`: of those that it writes through in one place alone, outside of loops."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""A function of the kernel that is called several times: what is passed in one call explains the access of that call."""
+"""A function of the kernel that is called several times: what is passed in one call explains that one's access."""
 
 from __future__ import annotations
 
