@@ -5,6 +5,7 @@ one itself."""
 from __future__ import annotations
 
 import ast
+import itertools
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 
@@ -162,7 +163,8 @@ def _is_source(call: ast.Call) -> bool:
 
 
 def passed(tree: ast.Module, call: ast.Call, kernel: str, wanted: Collection[str]) -> Iterator[ast.expr]:
-    """What a launch passes for these parameters, or may: of `*strides` nobody knows which it fills."""
+    """What a launch passes for these parameters, or may: of `*strides`, and of what follows, nobody knows which it
+    fills."""
     if _is_source(call):
         for table in (value for name, value in by_name(call, _OF_SOURCE) if name == "constexprs"):
             pairs = list(zip(table.keys, table.values)) if isinstance(table, ast.Dict) else []
@@ -177,7 +179,8 @@ def passed(tree: ast.Module, call: ast.Call, kernel: str, wanted: Collection[str
     filled = [(name, value) for name, value in by_name(call, taken) if name in wanted]
     yield from (value for _, value in filled)
     if len(filled) < len(set(wanted)):
-        yield from (each.value for each in call.args if isinstance(each, ast.Starred))
+        behind = itertools.dropwhile(lambda each: not isinstance(each, ast.Starred), call.args)
+        yield from (each.value if isinstance(each, ast.Starred) else each for each in behind)
         yield from (each.value for each in call.keywords if each.arg is None)
 
 

@@ -158,6 +158,17 @@ def test_of_what_is_unpacked_anything_may_be_meant() -> None:
     assert f"both = table, rows, self.width{MARK}" in marked and f"length = x.shape[1]{MARK}" in marked
 
 
+def test_so_may_anything_behind_it() -> None:
+    """Of `*both` nobody knows how many it fills."""
+    text = PROGRAM.replace("(x, table, rows, stride=self.width)", "(*both, rows, self.width)").replace(
+        "        unused = rows", "        both = x, table\n        unused = rows"
+    )
+    marked = with_slice_kept(text, run(kinds.STRIDE, "stride"))
+    [launch] = [line for line in marked.splitlines() if "kernel[(rows,)]" in line]
+    assert launch.endswith(f"(*both, rows, self.width){PARTS}self.width")
+    assert f"self.width = length{MARK}" in marked and f"both = x, table{MARK}" in marked
+
+
 def test_where_an_older_triton_numbers_its_parameters_any_of_the_type_may_be_meant() -> None:
     seen = run(kinds.EXTENT, "arg2")
     [launch] = seen.launches
