@@ -74,6 +74,8 @@ def run(
         (kinds.NO_MASK, (kinds.LOADED, kinds.RANGE), True),  # or what is loaded is wrong
         (kinds.WRONG_MASK, (kinds.LOADED, kinds.RANGE), True),
         (kinds.WRAPPED, (kinds.ARGUMENT, kinds.PROGRAM), False),
+        (kinds.HINT, (kinds.ARGUMENT, kinds.PROGRAM), True),  # the hint may be right, and what is passed wrong
+        (kinds.HINT, (kinds.PROGRAM, kinds.RANGE), False),
     ],
 )
 def test_whose_doing_it_is(kind: str, inputs: tuple[str, ...], own: bool) -> None:
@@ -105,6 +107,14 @@ def test_only_a_size_that_the_host_may_have_computed_stays(host: str, own: bool)
     causes = LaunchCauses.of(run(kinds.NO_MASK, inputs=(kinds.PROGRAM, kinds.RANGE)))
     assert causes is not None and causes.of_size_alone
     assert bool(made_by_host(causes, text)) is own
+
+
+@pytest.mark.parametrize(("stride", "own"), [("8", False), ("n - 1", True)])
+def test_a_hint_is_the_kernels_where_the_host_computes_nothing(stride: str, own: bool) -> None:
+    text = f"{PROGRAM[: PROGRAM.index('class')]}n = 9\nkernel[(4,)](torch.ones(4, 8), torch.ones(n), n, {stride})\n"
+    seen = run(kinds.HINT, "stride")
+    assert bool(made_by_host(LaunchCauses.of(seen), text)) is own
+    assert (f" ;; {stride}\n" in with_slice_kept(text, seen)) is own
 
 
 FIELD = ["self.width = width"]  # a fix may take it

@@ -133,8 +133,8 @@ class Cause:
     """The loaded values themselves, where it goes wrong; then, of an assertion or a divisor, the numbers that are
     passed: another launch may have made the loaded ones by the same number."""
     parameters: Tuple[str, ...] = ()
-    """The kernel's, by `name`, that what is wrong hangs on, through whatever memory. Of a race, those that the two
-    addresses hang on beside `tensor`."""
+    """The kernel's, by `name`, that what is wrong hangs on, through whatever memory. Of an index from memory also those
+    in the mask: they say how many are loaded. Of a race, those that the two addresses hang on beside `tensor`."""
     source: str = ""
     """Of an index from memory: stands for what the tensor holds that it was loaded from; empty where nobody knows. With
     that of atomic additions for what these gave back."""
