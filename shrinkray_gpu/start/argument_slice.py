@@ -66,13 +66,16 @@ def _parts(
 ) -> Iterator[tuple[ast.stmt, list[ast.expr]]]:
     """Of each launch the arguments that it computes itself, and those that no assignment of one variable makes, which
     would stay. `grid`: and the grid."""
-    made = [each.targets for each in code.scope if isinstance(each, ast.Assign)]
-    assigned = {each[0].id for each in made if len(each) == 1 and isinstance(each[0], ast.Name)}
+    made = [(scope, each.targets) for each, scope in code.scope.items() if isinstance(each, ast.Assign)]
+    assigned = {
+        code.resolved(each[0].id, scope) for scope, each in made if len(each) == 1 and isinstance(each[0], ast.Name)
+    }
     for statement in launches:
         calls = list(launches_of(statement, kernel, code))
         given = [value for call in calls for value in passed(tree, call, kernel, wanted)]
         given += [call.func.slice for call in calls if grid and isinstance(call.func, ast.Subscript)]
-        computed = [each for each in given if any(names(each)) and getattr(each, "id", None) not in assigned]
+        own = {name: code.resolved(name, code.scope[statement]) for each in given for name in names(each)}
+        computed = [each for each in given if any(names(each)) and own.get(getattr(each, "id", "")) not in assigned]
         if computed:
             yield statement, computed
 

@@ -193,9 +193,12 @@ def test_what_is_passed_on_stays_in_the_launch() -> None:
     text = PROGRAM.replace(
         "        rows = (\n            x.shape[0] * length\n        )", "        rows, unused = x.shape"
     )
-    marked = with_slice_kept(text, run(kinds.EXTENT, "rows"))
+    seen = run(kinds.EXTENT, "rows")
+    marked = with_slice_kept(text, seen)
     assert f"{LAUNCH}{PARTS}rows\n" in marked
     assert f"rows, unused = x.shape{MARK}" in marked
+    elsewhere = with_slice_kept(f"def count(x):\n    rows = x.shape[0]\n    return rows\n\n{text}", seen)
+    assert f"{LAUNCH}{PARTS}rows\n" in elsewhere  # another function's variable
 
 
 def test_where_nobody_sees_what_is_called_everything_is_marked() -> None:
