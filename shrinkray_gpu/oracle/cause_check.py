@@ -22,6 +22,7 @@ from shrinkray_gpu.runner.inside.static.cause import (
     ELEMENT,
     EMPTY,
     EXTENT,
+    HINT,
     INDICES,
     LOADED,
     MEMORY,
@@ -126,6 +127,12 @@ class LaunchCauses:
         return self._is_of_size and not self._may_make_value
 
     @property
+    def of_hint(self) -> bool:
+        """Whether a hint is untrue of something that is passed: be it the hint that is wrong, or what is passed."""
+        first = self.causes[0]
+        return first.kind == HINT and not {ARGUMENT, LOADED}.isdisjoint(first.inputs)
+
+    @property
     def _is_of_size(self) -> bool:
         return is_of_grid(self.causes[0]) or may_be_of_size(self.causes[0])
 
@@ -133,7 +140,7 @@ class LaunchCauses:
     def _may_make_value(self) -> bool:
         first = self.causes[0]
         masked = first.kind in (NO_MASK, WRONG_MASK) and (LOADED in first.inputs or bool(first.passed))
-        return self._makes_value or first.kind in GIVEN or masked or may_be_of_launch(first)
+        return self._makes_value or first.kind in GIVEN or masked or may_be_of_launch(first) or self.of_hint
 
     @property
     def doubt(self) -> str:
@@ -247,6 +254,8 @@ def _drift(mine: Cause, theirs: Cause) -> str:
         return f"the {mine.kind} compares a loaded value with one of another element"
     if mine.exact != theirs.exact:
         return "in exact arithmetic it goes wrong as well" if theirs.exact else "in exact arithmetic it would be right"
+    if mine.due and not theirs.due:
+        return f"in exact arithmetic the {mine.access} would not be made"
     if mine.detail != theirs.detail:
         return f"{theirs.kind} {theirs.detail or 'of another sort'} instead of {mine.detail or 'another sort'}"
     for what in theirs.foreign:
@@ -282,6 +291,8 @@ def _drift_where_kept(mine: Cause, theirs: Cause) -> str:
         return f"the {mine.access} leaves a tensor of other extents"
     if mine.operands and theirs.operands != mine.operands:
         return f"the {mine.access or mine.kind} hangs on other values"
+    if mine.kind == MEMORY and theirs.bounds < mine.bounds:
+        return f"the mask of the {mine.access} compares with fewer arguments: it would not follow how many there are"
     if mine.kind in (NO_MASK, WRONG_MASK) and theirs.varying < mine.varying:
         return f"the {mine.access} hangs on fewer loaded values"
     if lost := sorted(set(mine.indices) - set(theirs.indices)):

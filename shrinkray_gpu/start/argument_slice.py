@@ -5,6 +5,7 @@ one itself."""
 from __future__ import annotations
 
 import ast
+import itertools
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 
@@ -82,13 +83,16 @@ def _parts(
 ) -> Iterator[tuple[ast.stmt, list[ast.expr]]]:
     """Of each launch the arguments that it computes itself, and those that no assignment of one variable makes, which
     would stay. `grid`: and the grid."""
-    made = [each.targets for each in code.scope if isinstance(each, ast.Assign)]
-    assigned = {each[0].id for each in made if len(each) == 1 and isinstance(each[0], ast.Name)}
+    made = [(scope, each.targets) for each, scope in code.scope.items() if isinstance(each, ast.Assign)]
+    assigned = {
+        code.resolved(each[0].id, scope) for scope, each in made if len(each) == 1 and isinstance(each[0], ast.Name)
+    }
     for statement in launches:
         calls = list(launches_of(statement, kernel, code))
         given = [value for call in calls for value in passed(tree, call, kernel, wanted)]
         given += [call.func.slice for call in calls if grid and isinstance(call.func, ast.Subscript)]
-        computed = [each for each in given if any(names(each)) and getattr(each, "id", None) not in assigned]
+        own = {name: code.resolved(name, code.scope[statement]) for each in given for name in names(each)}
+        computed = [each for each in given if any(names(each)) and own.get(getattr(each, "id", "")) not in assigned]
         if computed:
             yield statement, computed
 
@@ -179,7 +183,8 @@ def _is_source(call: ast.Call) -> bool:
 
 
 def passed(tree: ast.Module, call: ast.Call, kernel: str, wanted: Collection[str]) -> Iterator[ast.expr]:
-    """What a launch passes for these parameters, or may: of `*strides` nobody knows which it fills."""
+    """What a launch passes for these parameters, or may: of `*strides`, and of what follows, nobody knows which it
+    fills."""
     if _is_source(call):
         for table in (value for name, value in by_name(call, _OF_SOURCE) if name == "constexprs"):
             pairs = list(zip(table.keys, table.values)) if isinstance(table, ast.Dict) else []
@@ -194,7 +199,8 @@ def passed(tree: ast.Module, call: ast.Call, kernel: str, wanted: Collection[str
     filled = [(name, value) for name, value in by_name(call, taken) if name in wanted]
     yield from (value for _, value in filled)
     if len(filled) < len(set(wanted)):
-        yield from (each.value for each in call.args if isinstance(each, ast.Starred))
+        behind = itertools.dropwhile(lambda each: not isinstance(each, ast.Starred), call.args)
+        yield from (each.value if isinstance(each, ast.Starred) else each for each in behind)
         yield from (each.value for each in call.keywords if each.arg is None)
 
 

@@ -49,16 +49,22 @@ def made_by_host(causes: LaunchCauses | None, text: str = "") -> str:
     made = causes.may_be_made_by_host
     if kernel is not None:
         # A size that is a number in the text is not lost.
-        sized = causes.of_size_alone and not _computes_size(tree, kernel, cause)
-        made = made and not sized or _branch(kernel, cause) is not None
+        stated = causes.of_size_alone and not _computes(tree, kernel, _of_size(tree, kernel, cause), grid=True)
+        stated = stated or causes.of_hint and not _computes(tree, kernel, _taken(kernel, cause), grid=False)
+        made = made and not stated or _branch(kernel, cause) is not None
     return _PLACE.sub("", cause.sentence) if made else ""
 
 
-def _computes_size(tree: ast.Module, kernel: ast.FunctionDef, cause: Cause) -> bool:
-    """Whether the host computes anything of which the tensor's size, the grid or the access may be made."""
-    found = slice_of(tree, kernel.name, _of_size(tree, kernel, cause), grid=True)
+def _computes(tree: ast.Module, kernel: ast.FunctionDef, wanted: set[str], *, grid: bool) -> bool:
+    """Whether the host computes anything of which these arguments may be made, or the grid."""
+    found = slice_of(tree, kernel.name, wanted, grid=grid)
     values = (each for parts in found.parts.values() for each in parts)
     return any(map(is_computed, (*found.statements, *values)))
+
+
+def _taken(kernel: ast.FunctionDef, cause: Cause) -> set[str]:
+    """The kernel's parameters that what goes wrong hangs on."""
+    return set(cause.parameters).intersection(parameters(kernel))
 
 
 def _of_size(tree: ast.Module, kernel: ast.FunctionDef, cause: Cause) -> set[str]:

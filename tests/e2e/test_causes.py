@@ -133,7 +133,9 @@ def test_program_instances_that_race(tmp_path: Path, judged: Judged) -> None:
 @pytest.mark.slow
 def test_the_fault_is_told_by_the_file_s_own_line_where_a_lifted_script_is_reduced(tmp_path: Path) -> None:
     pytest.importorskip("triton")
-    (tmp_path / "failing.py").write_text(UNTRUE_HINT)
+    stated = 'read_rows[8,](torch.zeros(8 * 514, device="cuda"), torch.zeros(4096, device="cuda"), 514, COLUMNS=512)'
+    text = f"{UNTRUE_HINT.partition('def rows')[0]}{stated}\ntorch.cuda.synchronize()\n"
+    (tmp_path / "failing.py").write_text(text)
     said = shrink("failing.py", "--oracle", "static:alignment", "--arch", "sm_90", "--max-time", "1", cwd=tmp_path)
     line = next(at for at, text in enumerate(UNTRUE_HINT.splitlines(), 1) if "multiple_of" in text)
     assert "lifted: launch 1 of 1" in said.err

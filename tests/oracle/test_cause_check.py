@@ -80,6 +80,9 @@ def test_where_what_makes_an_index_is_kept_it_comes_from_the_same_tensor() -> No
     smaller = ran(replace(table, shape=(45, 16)))  # the right index leaves it, too
     assert of_a_table.difference(smaller) == ""
     assert replace(of_a_table, kept=True).difference(smaller) == "the load leaves a tensor of other extents"
+    counted = LaunchCauses.of(ran(replace(index, bounds=1)))  # a fix may load fewer
+    assert counted is not None and counted.difference(ran(replace(index, bounds=0))) == ""
+    assert "compares with fewer" in replace(counted, kept=True).difference(ran(replace(index, bounds=0)))
 
 
 def test_where_what_makes_them_is_kept_an_assertion_compares_the_same_values() -> None:
@@ -116,6 +119,7 @@ def test_where_what_makes_them_is_kept_an_assertion_compares_the_same_values() -
         (PRODUCT, replace(PRODUCT, foreign=("a comparison",)), "a comparison is now in the address"),
         (PRODUCT, replace(PRODUCT, kind=cause.OFFSET), "offset beyond the tensor instead of integer wrapped"),
         (PRODUCT, replace(PRODUCT, operation="sum i32"), "sum i32 instead of product i32"),
+        (PRODUCT, replace(PRODUCT, due=False), "in exact arithmetic the load would not be made"),
         (PRODUCT, replace(PRODUCT, inputs=("argument", "constant")), "made of argument and constant instead"),
         (PRODUCT, replace(PRODUCT, masked=False), "the load has lost its mask"),
         (replace(OPEN, below=True), OPEN, "leaves the tensor at its other end"),

@@ -102,6 +102,14 @@ def test_a_stage_that_comes_of_it_is_never_left_out(pool: Pool) -> None:
     assert pool.run(other, machine_code=False, wants=("ptx",)).compiles[0].ir["ptx"].count(".entry") == 1
 
 
+def test_the_memory_that_a_candidate_takes_counts_without_a_gpu(pool: Pool) -> None:
+    """A type that goes makes of bytes four times as many; on a GPU such a candidate is none."""
+    wide = "x, other = torch.zeros({}), torch.empty(1 << 20, device='cuda')\ndel other\nkernel[(1,)](x)\n"
+    given = "1 << 31, dtype=torch.int8, device='cuda'", "1 << 31, device='cuda'", "1 << 31"
+    peaks = [pool.run(SCRIPT + wide.format(each)).peak for each in given]
+    assert peaks == [2 << 30, 8 << 30, 512], peaks
+
+
 def planned(folder: Path, text: str, *specs: str) -> Plan:
     path = folder / "failing.py"
     path.write_text(text)

@@ -74,6 +74,8 @@ def run(
         (kinds.NO_MASK, (kinds.LOADED, kinds.RANGE), True),  # or what is loaded is wrong
         (kinds.WRONG_MASK, (kinds.LOADED, kinds.RANGE), True),
         (kinds.WRAPPED, (kinds.ARGUMENT, kinds.PROGRAM), False),
+        (kinds.HINT, (kinds.ARGUMENT, kinds.PROGRAM), True),  # the hint may be right, and what is passed wrong
+        (kinds.HINT, (kinds.PROGRAM, kinds.RANGE), False),
     ],
 )
 def test_whose_doing_it_is(kind: str, inputs: tuple[str, ...], own: bool) -> None:
@@ -105,6 +107,14 @@ def test_only_a_size_that_the_host_may_have_computed_stays(host: str, own: bool)
     causes = LaunchCauses.of(run(kinds.NO_MASK, inputs=(kinds.PROGRAM, kinds.RANGE)))
     assert causes is not None and causes.of_size_alone
     assert bool(made_by_host(causes, text)) is own
+
+
+@pytest.mark.parametrize(("stride", "own"), [("8", False), ("n - 1", True)])
+def test_a_hint_is_the_kernels_where_the_host_computes_nothing(stride: str, own: bool) -> None:
+    text = f"{PROGRAM[: PROGRAM.index('class')]}n = 9\nkernel[(4,)](torch.ones(4, 8), torch.ones(n), n, {stride})\n"
+    seen = run(kinds.HINT, "stride")
+    assert bool(made_by_host(LaunchCauses.of(seen), text)) is own
+    assert (f" ;; {stride}\n" in with_slice_kept(text, seen)) is own
 
 
 FIELD = ["self.width = width"]  # a fix may take it
@@ -158,6 +168,17 @@ def test_of_what_is_unpacked_anything_may_be_meant() -> None:
     assert f"both = table, rows, self.width{MARK}" in marked and f"length = x.shape[1]{MARK}" in marked
 
 
+def test_so_may_anything_behind_it() -> None:
+    """Of `*both` nobody knows how many it fills."""
+    text = PROGRAM.replace("(x, table, rows, stride=self.width)", "(*both, rows, self.width)").replace(
+        "        unused = rows", "        both = x, table\n        unused = rows"
+    )
+    marked = with_slice_kept(text, run(kinds.STRIDE, "stride"))
+    [launch] = [line for line in marked.splitlines() if "kernel[(rows,)]" in line]
+    assert launch.endswith(f"(*both, rows, self.width){PARTS}self.width")
+    assert f"self.width = length{MARK}" in marked and f"both = x, table{MARK}" in marked
+
+
 def test_where_an_older_triton_numbers_its_parameters_any_of_the_type_may_be_meant() -> None:
     seen = run(kinds.EXTENT, "arg2")
     [launch] = seen.launches
@@ -172,9 +193,12 @@ def test_what_is_passed_on_stays_in_the_launch() -> None:
     text = PROGRAM.replace(
         "        rows = (\n            x.shape[0] * length\n        )", "        rows, unused = x.shape"
     )
-    marked = with_slice_kept(text, run(kinds.EXTENT, "rows"))
+    seen = run(kinds.EXTENT, "rows")
+    marked = with_slice_kept(text, seen)
     assert f"{LAUNCH}{PARTS}rows\n" in marked
     assert f"rows, unused = x.shape{MARK}" in marked
+    elsewhere = with_slice_kept(f"def count(x):\n    rows = x.shape[0]\n    return rows\n\n{text}", seen)
+    assert f"{LAUNCH}{PARTS}rows\n" in elsewhere  # another function's variable
 
 
 def test_where_nobody_sees_what_is_called_everything_is_marked() -> None:

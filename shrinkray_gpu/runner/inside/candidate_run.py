@@ -35,7 +35,7 @@ def run(request: Dict[str, Any], setup: Dict[str, Any], link: socket.socket) -> 
         if getpid() != process:
             _exit(status)  # a child that the script forked came to the script's end
         candidate.ended()
-    of_device = {"peak": device.peak_bytes(), "gpus": device.gpus_used()}
+    of_device = {"peak": gpu.peak if gpu is not None else device.peak_bytes(), "gpus": device.gpus_used()}
     return {"exit": status, "failure": failure, "trouble": bug, **candidate.report, **of_device}
 
 

@@ -216,6 +216,11 @@ x, y = torch.randn(16, 16, device="cuda"), torch.empty(16, 16, device="cuda")
 copy[(1,)](TensorDescriptor.from_tensor(x, [16, 16]), TensorDescriptor.from_tensor(y, [16, 16]), 16)
 torch.cuda.synchronize()
 """,
+    "made by torch's C++": """
+at = torch.arange(8, device="cuda") % 4
+print(torch.nn.functional.one_hot(at, 4).device, torch.vander(at).device)
+assert torch.nn.functional.one_hot(torch.arange(3)).device.type == "c" + "pu"
+""",
 }
 
 

@@ -217,6 +217,7 @@ def _cause(launch: LaunchedKernel, found: _Misaligned) -> Cause:
         else:
             what = "a value (%s) is said to be a multiple of %d, and is %d" % (place, untrue.multiple, untrue.value)
         inputs = {kinds.ARGUMENT} if kind == kinds.SPECIALISED else inputs_of(trace.below(untrue.step))
+        steps = steps if kind == kinds.SPECIALISED else trace.below(untrue.step)
     else:
         kind, what = kinds.UNCLAIMED, "no claim about the address is untrue, and yet it is taken for a multiple"
     return Cause(

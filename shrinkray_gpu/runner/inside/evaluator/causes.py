@@ -19,6 +19,7 @@ from .launch import (
     LaunchedKernel,
     Look,
     goes_wrong_at_once,
+    is_due,
     is_wholly_outside,
     look,
     touches_memory,
@@ -91,6 +92,7 @@ def _of_access(launch: LaunchedKernel, found: Found, begins: Origin) -> Cause:
         operands=begins.operands,
         below=found.offset < 0,
         reach=found.offset,
+        due=begins.kind != kinds.WRAPPED or is_due(found),
     )
     buffer = found.buffer
     if buffer is not None:

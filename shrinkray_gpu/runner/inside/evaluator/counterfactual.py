@@ -34,11 +34,18 @@ class Counterfactual:
 
     def inside(self, values: Values) -> bool:
         """Whether with these values the access still happens and is inside, in the whole launch, and no other one
-        that they change leaves its tensor."""
-        again = self._look(values)
+        that they change leaves its tensor. In a function that is called several times, be it in each call or in the
+        one alone that led to the access: what is passed there becomes a literal if it is 1."""
+        if self._inside(values, alone=False):
+            return True
+        return any(step.frame.path for step in values) and self._inside(values, alone=True)
+
+    def _inside(self, values: Values, alone: bool) -> bool:
+        again, path = self._look(values, alone), self.found.note.frame.path
         outside = {(id(each.op), id(each.note.frame.function), each.offset) for each in self.seen.outside}
         for each in again.accesses:
-            if each.op is self.found.op and (each.state != INSIDE or not happens(each)):
+            own = each.op is self.found.op and (not alone or each.note.frame.path == path)
+            if own and (each.state != INSIDE or not happens(each)):
                 return False
             if each.state == OUTSIDE and (id(each.op), id(each.note.frame.function), each.offset) not in outside:
                 return False
@@ -191,10 +198,11 @@ class Counterfactual:
         same: List[Found] = [each for each in self._look(values).accesses if each.op is self.found.op]
         return next((each for each in same if each.note.frame.function is function), None)
 
-    def _look(self, values: Values) -> Look:
-        asked = frozenset((id(step.function), step.name, value) for step, value in values.items())
+    def _look(self, values: Values, alone: bool = False) -> Look:
+        paths = {step: step.frame.path if alone else None for step in values}
+        asked = frozenset((id(step.function), step.name, paths[step], value) for step, value in values.items())
         if asked not in self.looks:
-            overrides = {(step.function, step.name): value for step, value in values.items()}
+            overrides = {(step.function, step.name, paths[step]): value for step, value in values.items()}
             self.looks[asked] = look(self.launch, overrides=overrides)
         return self.looks[asked]
 

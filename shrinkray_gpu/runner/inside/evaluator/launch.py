@@ -140,7 +140,7 @@ def _look(module: Module, launch: LaunchedKernel, most: int, overrides: Any, han
     accesses: Dict[Any, Found] = {}
     for note in left(launch, machine):
         found = found_of(algebra, note)
-        key = (id(note.op), _calls(note))
+        key = (id(note.op), note.frame.path)
         if key not in accesses or _rank(found) > _rank(accesses[key]):
             accesses[key] = found
     assertions = [_truth(algebra, note) for note in machine.notes if note.op.name == "tt.assert"]
@@ -150,14 +150,6 @@ def _look(module: Module, launch: LaunchedKernel, most: int, overrides: Any, han
 
 def _rank(found: Found) -> int:
     return (INSIDE, UNKNOWN, OUTSIDE).index(found.state)
-
-
-def _calls(note: Note) -> Tuple[int, ...]:
-    out, frame = [], note.frame
-    while frame.call is not None and frame.caller is not None:
-        out.append(id(frame.call))
-        frame = frame.caller
-    return tuple(out)
 
 
 def left(launch: LaunchedKernel, machine: Machine) -> Iterator[Note]:
@@ -231,6 +223,19 @@ def _state(algebra: Algebra, offset: Any, mask: Any, buffer: Buffer, width: int)
     if doubt:
         return UNKNOWN, doubt, {}, 0
     return OUTSIDE, "", found.highest if beyond else found.lowest, found.high if beyond else found.low
+
+
+def is_due(found: Found) -> bool:
+    """Whether exact arithmetic, too, makes the access in a lane that goes wrong. Else its mask takes nothing there once
+    no integer wraps."""
+    note, buffer = found.note, found.buffer
+    masks = note.mask, note.exact_mask
+    if note.mask is note.exact_mask or buffer is None or any(isinstance(each, Unfollowed) for each in masks):
+        return True
+    assert isinstance(note.subject, Address)
+    algebra, target = Algebra(ALL), pointee(signature(note.op.body))
+    offset, width = wrapped(note.subject.offset), target[1] if target else 1
+    return _state(algebra, offset, algebra.both(*masks), buffer, width)[0] == OUTSIDE
 
 
 def goes_wrong_at_once(found: Found) -> bool:

@@ -38,6 +38,8 @@ class Frame:
         self.env: Env = {}
         self.caller = caller
         self.call = call
+        self.path: Tuple[int, ...] = () if caller is None else (*caller.path, id(call))
+        """The ids of the calls that led here."""
         self.called: Dict[int, "Frame"] = {}
         """By the id of a call, the frame that it made last."""
 
@@ -78,8 +80,8 @@ class Note:
 class Machine:
     """One run of a kernel. `handlers`: by its name, what an operation does that is not plain arithmetic. `programs`:
     for each of the grid's axes the indices that are run. `overrides`: values that replace what an operation or a
-    parameter gives, by function and name. `written`: indices of the parameters that the kernel may write through;
-    `once`: of those that it writes through in one place alone, which no loop is around."""
+    parameter gives, by function, name and path: of one call, or None for all. `written`: indices of the parameters that
+    the kernel may write through; `once`: of those that it writes through in one place alone, outside of loops."""
 
     def __init__(
         self,
@@ -90,7 +92,7 @@ class Machine:
         handlers: Dict[str, Handler],
         algebra: Algebra,
         programs: Tuple[Any, Any, Any],
-        overrides: Optional[Dict[Tuple[IrFunction, str], Any]] = None,
+        overrides: Optional[Dict[Tuple[IrFunction, str, Optional[Tuple[int, ...]]], Any]] = None,
         written: Optional[FrozenSet[int]] = None,
         once: FrozenSet[int] = frozenset(),
     ) -> None:
@@ -131,7 +133,10 @@ class Machine:
         return Unfollowed("%s is not followed" % name) if value is None else value
 
     def define(self, name: str, value: Any) -> None:
-        self.frame.env[name] = self.overrides.get((self.frame.function, name), value)
+        if self.overrides:
+            for path in (None, self.frame.path):
+                value = self.overrides.get((self.frame.function, name, path), value)
+        self.frame.env[name] = value
 
     def set(self, op: Op, *values: Any) -> None:
         for at, name in enumerate(op.results):

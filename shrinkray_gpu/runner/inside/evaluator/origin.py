@@ -237,7 +237,8 @@ class _Search:
             if not indices or beyond and beyond.isdisjoint(indices) or self.what_if.alone_beyond(step):
                 value = step.value(self.found.lane)
                 found = self._given(kinds.MEMORY, step.role, step, *(value or ())[:1])
-                return replace(found, source=step.source, indices=frozenset(_behind([step])))
+                behind = found.parameters | wrong_mask.bounding(self.trace)
+                return replace(found, source=step.source, indices=frozenset(_behind([step])), parameters=behind)
         return next(self._extent(self._bounding(), kinds.LOADED, kinds.MEMORY), None)
 
     def _swapped(self) -> Optional[Origin]:
@@ -294,9 +295,7 @@ class _Search:
 
     def _bounds(self) -> int:
         """How many of the kernel's arguments the mask hangs on."""
-        steps = unique(self.trace.leaves())
-        given = {step.name for step in steps if step.role == BOUND and step.kind == kinds.ARGUMENT}
-        return len(given) + len(wrong_mask.constexprs(self.launch, self.trace))
+        return len(wrong_mask.bounding(self.trace)) + len(wrong_mask.constexprs(self.launch, self.trace))
 
     def _extents(self) -> Optional[Origin]:
         """A bound of the mask that is no extent of the tensor, though with one of them the access stays inside."""

@@ -48,6 +48,12 @@ def passed(what_if: Counterfactual, buffer: Buffer, steps: Iterable[Step], argum
     return tuple(sorted({step.name.lstrip("%") for step, value in given if value is not None and value not in own}))
 
 
+def bounding(trace: Trace) -> FrozenSet[str]:
+    """The kernel's parameters that a mask hangs on."""
+    leaves = (step for step in trace.leaves() if step.role == BOUND and step.kind == kinds.ARGUMENT)
+    return frozenset(step.name.lstrip("%") for step in leaves)
+
+
 def is_sized(seen: Look, buffer: Buffer, left: Collection[int]) -> bool:
     """See `Cause.sized`. `left`: the extents that are left; empty where nobody knows."""
     compared: Set[Optional[int]] = set()

@@ -133,8 +133,8 @@ class Cause:
     """The loaded values themselves, where it goes wrong; then, of an assertion or a divisor, the numbers that are
     passed: another launch may have made the loaded ones by the same number."""
     parameters: Tuple[str, ...] = ()
-    """The kernel's, by `name`, that what is wrong hangs on, through whatever memory. Of a race, those that the two
-    addresses hang on beside `tensor`."""
+    """The kernel's, by `name`, that what is wrong hangs on, through whatever memory. Of an index from memory also those
+    in the mask: they say how many are loaded. Of a race, those that the two addresses hang on beside `tensor`."""
     source: str = ""
     """Of an index from memory: stands for what the tensor holds that it was loaded from; empty where nobody knows. With
     that of atomic additions for what these gave back."""
@@ -142,6 +142,8 @@ class Cause:
     """Whether the access leaves the tensor's storage before its start, not behind its end."""
     reach: int = 0
     """Bytes from that start to what is accessed, in the lane that was found; 0 where nobody knows."""
+    due: bool = True
+    """Of an integer that wrapped: whether exact arithmetic, too, makes the access in a lane that goes wrong."""
     overwritten: str = ""
     """`file.py:12` of the host's line that overwrote pinned memory before it had waited for a copy from there, where it
     goes wrong only if the copy takes that."""

@@ -50,6 +50,8 @@ class DeviceRequest:
     """The device type that the Python call in progress asked for; shared by the two modes of one thread."""
 
     device: Optional[str] = None
+    beside: Any = None
+    """What torch's C++ was called on: where that lies, it makes tensors of nothing (`one_hot`)."""
 
 
 class DeviceDispatch(TorchDispatchMode):
@@ -103,7 +105,8 @@ class DeviceDispatch(TorchDispatchMode):
         inputs = tensors(args) + tensors(kwargs.values()) if kwargs else tensors(args)
         name = func._schema.name.partition("::")[2]
         devices = [claims.device(t) for t in inputs]
-        device = self.want.device or ("cuda" if "cuda" in devices else devices[0] if devices else "cpu")
+        near = devices or [claims.device(each) for each in tensors((self.want.beside,))] or ["cpu"]
+        device = self.want.device or ("cuda" if "cuda" in near else near[0])
         if name in _LIKE_FIRST:
             device = devices[0]
         if "cuda" in devices or device == "cuda":

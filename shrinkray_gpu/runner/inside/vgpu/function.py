@@ -5,6 +5,7 @@ Device arguments are rewritten to the CPU (there is no CUDA below) while `Device
 
 from __future__ import annotations
 
+from types import BuiltinFunctionType, MethodDescriptorType
 from typing import Any, Callable, Dict, Optional, Sequence
 
 import torch
@@ -21,6 +22,7 @@ CUDA = torch.device("cuda", 0)
 CPU = torch.device("cpu")
 _FROM_HOST = (torch.tensor, torch.as_tensor, torch.asarray)
 """What fills a tensor on the host, and copies it to the device where it is to be there: the host waits for that."""
+_OF_CPP = (BuiltinFunctionType, MethodDescriptorType)
 _FAKE: Any = torch._C._TorchDispatchModeKey.FAKE
 
 
@@ -70,6 +72,8 @@ class DeviceFunctions(TorchFunctionMode):
         if kwargs.get("generator") is not None:
             given = tensors(args[:1])  # `x.normal_(generator=g)` has no device but its tensor's
             _check_generator(kwargs["generator"], kind or (self.gpu.claims.device(given[0]) if given else "cpu"))
+        if kind is None and args and isinstance(func, _OF_CPP):
+            return self.beside(args[0], lambda: func(*args, **kwargs))
         if kind is None or kind == "meta":
             return func(*args, **kwargs)
         if kind == "cuda" and func in _FROM_HOST and self.gpu.copies:
@@ -88,6 +92,14 @@ class DeviceFunctions(TorchFunctionMode):
             for t in tensors((out,)):
                 self.gpu.claims.claim(t)
         return out
+
+    def beside(self, given: Any, call: Callable[[], Any]) -> Any:
+        """Run a call of torch's C++ on that."""
+        before, self.want.beside = self.want.beside, given
+        try:
+            return call()
+        finally:
+            self.want.beside = before
 
     def move(self, tensor: Any, device: Any, copy: bool = False, wait: bool = True) -> Any:
         kind = device_type(device)

@@ -28,6 +28,7 @@ class Gpu:
         self.watch = watch
         self.claims = claims
         self.launched = False
+        self.peak = 0  # the most bytes that its tensors took at a launch
         self.pending: Optional[Tuple[Rule, str]] = None
         self.broken: Optional[Tuple[Rule, str]] = None  # the fault that the host has learnt of
         self.late: Optional[Tuple[Rule, str]] = None  # the one that a device which is late ends in
@@ -42,6 +43,12 @@ class Gpu:
         self.evaluations: Any = None  # `evaluation.Evaluations`, from the first launch on
         self.copies: Any = None  # `pinned_copies.PinnedCopies`, where there is torch
         self.worked: List[str] = []  # what torch had the device do that takes long, since the host waited for it
+
+    def launch(self) -> None:
+        """Something runs on the device now, beside all that lies there."""
+        self.launched = True
+        if self.claims is not None:
+            self.peak = max(self.peak, self.claims.bytes_on_gpu())
 
     def rules(self) -> List[Rule]:
         """Those that a launch is held against."""

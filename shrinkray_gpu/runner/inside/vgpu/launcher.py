@@ -44,7 +44,7 @@ def launcher(gpu: Gpu, src: Any, metadata: Any) -> Callable[..., None]:
             enter(about)
         if blocks:
             facts = _judge(gpu, grid, given)
-            gpu.launched = True
+            gpu.launch()
             if gpu.copies:
                 _queue(gpu, given, facts)
             if facts and INTERPRETED in gpu.watch.wants and interpreted.run(gpu, src, args, given, facts):

@@ -50,12 +50,13 @@ def both_again() -> Iterator[None]:
         yield
         return
     functions, dispatch = here
-    asked, functions.want.device = functions.want.device, None
+    want = functions.want
+    asked, want.device, want.beside = (want.device, want.beside), None, None
     try:
         with torch._C._EnableTorchFunction(), dispatch, functions:
             yield
     finally:
-        functions.want.device = asked
+        want.device, want.beside = asked
 
 
 @contextlib.contextmanager

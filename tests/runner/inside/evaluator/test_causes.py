@@ -429,7 +429,7 @@ def test_the_parameters_that_it_hangs_on_are_named(played: list[dict[str, Any]])
     """Also a stride of 1, and what the kernel is compiled for: the compiled one has no such parameters."""
     named = {at: played[at]["causes"][0]["parameters"] for at in (2, 3, 8, 12, 16, 46, 56, 57)}
     assert named == {
-        2: ["n"], 3: ["column_stride", "row_stride"], 8: ["index"], 12: ["limit", "x"], 16: ["to"], 46: ["at"],
+        2: ["n"], 3: ["column_stride", "row_stride"], 8: ["index", "n"], 12: ["limit", "x"], 16: ["to"], 46: ["at"],
         56: ["VEC", "n"], 57: ["WIDTH"],
     }  # fmt: skip
 
