@@ -34,6 +34,7 @@ using std::min;
 
 namespace shrink_cpu {
 extern char shared_memory[];
+extern long long moves[];  // of what comparisons compare with; see bounds.py
 unsigned long long exchange(unsigned long long value, int lane, int from);
 int vote(int value, int which);
 unsigned active();
