@@ -81,7 +81,7 @@ class CuOutcome:
     survey: Survey | None = None
     """The accesses that are wrong, the first and those behind it; asked on the CPU alone. None: not known."""
     lax: frozenset[str] = frozenset()
-    """Signs of comparisons that mend it, one step stricter; asked on the CPU alone."""
+    """What mends it at a comparison, as `> one step stricter`; asked on the CPU alone."""
     lacking: str = ""
     """Why it is another fault, whatever else it shows."""
     room: Room | None = None

@@ -16,7 +16,7 @@ from shrinkray_gpu.cu.access_survey import Survey, read_survey
 from shrinkray_gpu.cu.cu_fault import CuFault
 from shrinkray_gpu.cu.device_sight import DeviceSight
 from shrinkray_gpu.cu.nvcc_trial import CuOutcome, Look, NvccTrial
-from shrinkray_gpu.cu.on_cpu.bounds import SHARE, movable, too_lax
+from shrinkray_gpu.cu.on_cpu.bounds import SHARE, Bound, is_mended, movable, too_lax
 from shrinkray_gpu.cu.on_cpu.cpu_text import cpu_text
 from shrinkray_gpu.oracle.verdict import lacks
 from shrinkray_gpu.runner.lanes import Setup
@@ -67,7 +67,7 @@ class CpuTrial:
         self.survey: Survey | None = None
         """Of the original's accesses that are wrong; None: not asked yet, or not known."""
         self.lax: frozenset[str] | None = None
-        """Signs of the original's comparisons that mend it, one step stricter; None: not asked yet."""
+        """What mends the original at a comparison; None: not asked yet."""
         self.flags = [flag for flag in trial.flags if flag.startswith(("-std=", "-I", "-D"))]
         if not any(flag.startswith("-std=") for flag in self.flags):
             self.flags.append("-std=c++17")
@@ -106,14 +106,14 @@ class CpuTrial:
             return self._built(Path(place), text, min(seconds, self.limit), look)
 
     def _built(self, place: Path, text: str, seconds: float, look: Look) -> CuOutcome:
-        moved, signs = movable(text) if self.lax is None or self.lax else (text, ())
+        moved, bounds = movable(text) if self.lax is None or self.lax else (text, ())
         words = ["-include", "prelude.hpp", "program.cpp", str(self.folder / "machine.o"), "-o", "program"]
-        for source in (moved, text) if signs and self.lax is None else (moved,):
+        for source in (moved, text) if bounds and self.lax is None else (moved,):
             (place / "program.cpp").write_text(cpu_text(source), encoding="utf-8")
             done = self._run([self.compiler, *FLAGS, *self.flags, *words], place)
             if done.exit == 0:
                 break
-            signs = ()  # one of them compares no numbers
+            bounds = ()  # one of them compares no numbers
         if done.exit != 0 or "uninitialized" in done.stderr:
             return CuOutcome(done.stderr, True, (), seconds=done.seconds)
         setup = Setup(
@@ -156,9 +156,9 @@ class CpuTrial:
                 return replace(outcome, trouble=verdict.why)
             if not verdict.faults:
                 return replace(outcome, lacking=verdict.why)
-        outcome = replace(outcome, lax=self._lax(made, signs, place / "rights", self.lax))
+        outcome = replace(outcome, lax=self._lax(made, bounds, place / "rights", self.lax))
         if self.lax and (missing := self.lax - outcome.lax):
-            return replace(outcome, lacking=f"no comparison by {next(iter(missing))} mends it, one step stricter")
+            return replace(outcome, lacking=f"no comparison mends it: {next(iter(missing))}")
         # One run is like another here: as much memory as before says nothing.
         larger = (each for each in rooms(sight) if each.factor > 1)
         room = next((each for each in larger if hidden({f"SHRINK_ROOM_{each.kind.upper()}": str(each.factor)})), None)
@@ -180,10 +180,10 @@ class CpuTrial:
         return replace(found, seconds=run.seconds) if found is not None else None
 
     @staticmethod
-    def _lax(made: _Made, signs: Sequence[str], count: Path, wanted: frozenset[str] | None) -> frozenset[str]:
-        """The signs of comparisons that mend it, one step stricter; among those that are wanted, None: all."""
-        run, _ = made({"SHRINK_RIGHTS": str(count)}) if signs else (None, None)
-        if run is None or not count.exists() or run.seconds * len(signs) > LONG:
+    def _lax(made: _Made, bounds: Sequence[Bound], count: Path, wanted: frozenset[str] | None) -> frozenset[str]:
+        """What mends it at a comparison; of that which is wanted, None: all."""
+        run, _ = made({"SHRINK_RIGHTS": str(count)}) if bounds else (None, None)
+        if run is None or not count.exists() or run.seconds * len(bounds) > LONG:
             return frozenset()
         number, limit = int(count.read_text()), LEAST + SLOWER * run.seconds
 
@@ -194,8 +194,8 @@ class CpuTrial:
             return int(count.read_text()) if clean else None
 
         if wanted is None:
-            return frozenset(too_lax(signs, stepped, least=SHARE * number))
-        return frozenset(sign for sign in wanted if any(too_lax(signs, stepped, sign)))
+            return frozenset(too_lax(bounds, stepped, SHARE * number))
+        return frozenset(each for each in wanted if is_mended(each, bounds, stepped))
 
     def _run(self, command: Sequence[str], place: Path) -> Run:
         environment = {**self.trial.environment, "TMPDIR": str(place)}
