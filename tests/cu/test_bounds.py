@@ -47,10 +47,10 @@ def test_comparisons_of_a_kernel_s_conditions_can_be_moved() -> None:
     """
     moved, bounds = movable(text)
     assert bounds == (Bound(">", 0), Bound("<=", 0), Bound("<", 0))
-    assert "n > ((K) + shrink_cpu::moves[0]) && far" in moved and "i <= ((n) + shrink_cpu::moves[1]); ++i" in moved
-    assert moved.count("moves") == 3
+    assert "n > shrink_cpu::moved(0, K) && far" in moved and "i <= shrink_cpu::moved(1, n); ++i" in moved
+    assert moved.count("moved") == 3
     moved, bounds = movable("__global__ void f(int* p, const int n, size_t m, float x, int i) { if (i < n) p[i] = 0; }")
-    assert bounds == (Bound("<", 1),) and "== 1099511627776LL ? (m) : (n) +" in moved
+    assert bounds == (Bound("<", 1),) and "i < shrink_cpu::moved(0, n, m)" in moved
 
 
 def test_a_step_that_ends_nearly_all_work_mends_nothing() -> None:
@@ -82,7 +82,8 @@ def test_a_guard_that_is_too_lax_by_one_stays(cpu: CpuTrial) -> None:
 
 @pytest.mark.skipif(not (shutil.which("nvcc") and shutil.which("g++")), reason="nvcc and g++ are needed")
 def test_a_guard_that_no_step_mends_may_go(cpu: CpuTrial) -> None:
-    original = run(cpu, "if (row >= rows + 3) return;", 7)
+    """Nor one by a number that is no integer: a threshold is of the data."""
+    original = run(cpu, "if (row >= rows + 3 || scale > 1.5f) return; if (scale < 0.5f) row -= 40;", 7)
     assert original.sight is not None and not original.lax
     assert not run(cpu.of_original(original), "", 6).lacking
 

@@ -19,7 +19,7 @@ _CONDITIONS = ("if_statement", *_LOOPS)
 _MOST = 16
 """Comparisons that are moved, as many as `moves` in machine.cpp."""
 _OTHER = 1 << 40
-"""A step of so many and more stands for a parameter, by its number."""
+"""A step of so many and more stands for a parameter, by its number; see `moved` in prelude.hpp."""
 _WIDER = tuple(1 << power for power in range(0, 24, 2))
 _INTEGERS = frozenset("int unsigned long short char size_t int32_t int64_t uint32_t uint64_t const".split())
 SHARE = 0.5
@@ -46,11 +46,11 @@ def movable(text: str) -> tuple[str, tuple[Bound, ...]]:
     puts: list[tuple[int, str]] = []
     bounds: list[Bound] = []
     for index, node in enumerate(found):
-        right, move = node.child("right"), f"shrink_cpu::moves[{index}]"
+        right = node.child("right")
         assert right is not None
         others = [name for name in _integers(tree, node) if name not in tree.text_of(node)]
-        before = "".join(f"{move} == {_OTHER + at}LL ? ({name}) : " for at, name in enumerate(others))
-        puts += [(right.first, f"({before}("), (right.last, f") + {move})")]
+        given = "".join(f", {name}" for name in others)
+        puts += [(right.first, f"shrink_cpu::moved({index}, "), (right.last, f"{given})")]
         bounds.append(Bound(_sign(tree, node), len(others)))
     for at, put in sorted(puts, key=lambda each: each[0], reverse=True):
         text = text[:at] + put + text[at:]
