@@ -8,7 +8,7 @@ import pytest
 
 from shrinkray_gpu.cu.cu_fault import first_look
 from shrinkray_gpu.cu.nvcc_trial import CuOutcome
-from shrinkray_gpu.cu.on_cpu.bounds import Bound, is_mended, movable, too_lax
+from shrinkray_gpu.cu.on_cpu.bounds import MovableBound, is_mended, movable, too_lax
 from shrinkray_gpu.cu.on_cpu.cpu_trial import CpuTrial
 
 ROWS = """
@@ -46,11 +46,11 @@ def test_comparisons_of_a_kernel_s_conditions_can_be_moved() -> None:
     int main(int n, char**) { if (n > 1) return 1; }
     """
     moved, bounds = movable(text)
-    assert bounds == (Bound(">", 0), Bound("<=", 0), Bound("<", 0))
+    assert bounds == (MovableBound(">", 0), MovableBound("<=", 0), MovableBound("<", 0))
     assert "n > shrink_cpu::moved(0, K) && far" in moved and "i <= shrink_cpu::moved(1, n); ++i" in moved
     assert moved.count("moved") == 3
     moved, bounds = movable("__global__ void f(int* p, const int n, size_t m, float x, int i) { if (i < n) p[i] = 0; }")
-    assert bounds == (Bound("<", 1),) and "i < shrink_cpu::moved(0, n, m)" in moved
+    assert bounds == (MovableBound("<", 1),) and "i < shrink_cpu::moved(0, n, m)" in moved
 
 
 def test_a_step_that_ends_nearly_all_work_mends_nothing() -> None:
@@ -60,7 +60,7 @@ def test_a_step_that_ends_nearly_all_work_mends_nothing() -> None:
         assert isinstance(more, dict)
         return rights.get((more["SHRINK_MOVED"], more["SHRINK_MOVED_BY"]))
 
-    bounds = [Bound("<", 2), Bound(">", 2)]
+    bounds = [MovableBound("<", 2), MovableBound(">", 2)]
     assert [*too_lax(bounds, stepped, 50)] == ["> one step stricter"]
     assert [*too_lax(bounds, stepped, 5)] == ["< one step stricter", "> one step stricter"]
     assert is_mended("< one step stricter", bounds, stepped)

@@ -30,7 +30,7 @@ Stepped = Callable[[Mapping[str, str]], "int | None"]
 
 
 @dataclass(frozen=True)
-class Bound:
+class MovableBound:
     """A comparison that can be moved."""
 
     sign: str
@@ -38,20 +38,20 @@ class Bound:
     """How many parameters may stand in the place of what it compares with."""
 
 
-def movable(text: str) -> tuple[str, tuple[Bound, ...]]:
+def movable(text: str) -> tuple[str, tuple[MovableBound, ...]]:
     """The text for the machine of `prelude.hpp`, and what can be moved in it."""
     tree = parse(text)
     found = [node for node in tree.nodes("binary_expression") if _is_bound(tree, node)]
     found = sorted(found, key=lambda node: enclosing(node, *_LOOPS) is not None)[:_MOST]  # a loop may have no end then
     puts: list[tuple[int, str]] = []
-    bounds: list[Bound] = []
+    bounds: list[MovableBound] = []
     for index, node in enumerate(found):
         right = node.child("right")
         assert right is not None
         others = [name for name in _integers(tree, node) if name not in tree.text_of(node)]
         given = "".join(f", {name}" for name in others)
         puts += [(right.first, f"shrink_cpu::moved({index}, "), (right.last, f"{given})")]
-        bounds.append(Bound(_sign(tree, node), len(others)))
+        bounds.append(MovableBound(_sign(tree, node), len(others)))
     for at, put in sorted(puts, key=lambda each: each[0], reverse=True):
         text = text[:at] + put + text[at:]
     return text, tuple(bounds)
@@ -86,7 +86,7 @@ def _sign(tree: Tree, node: Node) -> str:
     return tree.text_of(node.children[1])
 
 
-def too_lax(bounds: Sequence[Bound], stepped: Stepped, least: float) -> Iterator[str]:
+def too_lax(bounds: Sequence[MovableBound], stepped: Stepped, least: float) -> Iterator[str]:
     """What mends the fault, and leaves so many right accesses: `>` one step stricter, or `>` with another bound."""
     for index, bound in enumerate(bounds):
         if _mends(index, (-1, 1), stepped, least):
@@ -95,7 +95,7 @@ def too_lax(bounds: Sequence[Bound], stepped: Stepped, least: float) -> Iterator
             yield f"{bound.sign} with another bound"
 
 
-def is_mended(wanted: str, bounds: Sequence[Bound], stepped: Stepped) -> bool:
+def is_mended(wanted: str, bounds: Sequence[MovableBound], stepped: Stepped) -> bool:
     """Whether a candidate is mended as the original is."""
     sign, _, how = wanted.partition(" ")
     steps = (-1, 1) if how.startswith("one") else tuple(step for each in _WIDER for step in (-each, each))

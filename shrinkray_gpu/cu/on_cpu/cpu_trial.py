@@ -16,7 +16,7 @@ from shrinkray_gpu.cu.access_survey import Survey, read_survey
 from shrinkray_gpu.cu.cu_fault import CuFault
 from shrinkray_gpu.cu.device_sight import DeviceSight
 from shrinkray_gpu.cu.nvcc_trial import CuOutcome, Look, NvccTrial
-from shrinkray_gpu.cu.on_cpu.bounds import SHARE, Bound, is_mended, movable, too_lax
+from shrinkray_gpu.cu.on_cpu.bounds import SHARE, MovableBound, is_mended, movable, too_lax
 from shrinkray_gpu.cu.on_cpu.cpu_text import cpu_text
 from shrinkray_gpu.oracle.verdict import lacks
 from shrinkray_gpu.runner.lanes import Setup
@@ -180,7 +180,7 @@ class CpuTrial:
         return replace(found, seconds=run.seconds) if found is not None else None
 
     @staticmethod
-    def _lax(made: _Made, bounds: Sequence[Bound], count: Path, wanted: frozenset[str] | None) -> frozenset[str]:
+    def _lax(made: _Made, bounds: Sequence[MovableBound], count: Path, wanted: frozenset[str] | None) -> frozenset[str]:
         """What mends it at a comparison; of that which is wanted, None: all."""
         run, _ = made({"SHRINK_RIGHTS": str(count)}) if bounds else (None, None)
         if run is None or not count.exists() or run.seconds * len(bounds) > LONG:
