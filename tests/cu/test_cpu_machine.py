@@ -94,6 +94,16 @@ def test_to_free_nothing_waits_for_nothing(cpu: CpuTrial) -> None:
     assert asked.run is not None and ending(asked.run) == "ends with 1"
 
 
+@pytest.mark.parametrize("call", ["cudaMemcpy(&n, in, BYTES, cudaMemcpyDeviceToHost)", "cudaMemset(in, 0, BYTES)"])
+def test_a_copy_of_nothing_waits_for_nothing(cpu: CpuTrial, call: str) -> None:
+    """A reduction left one of 0 bytes to tell the error, which a GPU need not wait for."""
+    source = READ + "int main(int n, char**) { int *in, *out; cudaMalloc(&in, 4); cudaMalloc(&out, 4);"
+    source += f"get<<<1, 1>>>(in, out, 1); return {call} != cudaSuccess; }}"
+    for size, told in (("4", "ends with 1"), ("0", "ends well")):
+        asked = run(cpu, source.replace("BYTES", size))
+        assert asked.run is not None and ending(asked.run) == told
+
+
 def test_an_index_that_nobody_wrote_is_another_access(cpu: CpuTrial) -> None:
     table = TABLE.replace("&at, 4)", "&at, 8)").replace("out, at", "out, at + 1")
     assert sorts_of(run(cpu, TABLE)) == {"global read of 4 bytes near"}

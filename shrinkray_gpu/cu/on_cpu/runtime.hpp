@@ -67,8 +67,9 @@ static cudaError_t fill(void* to, int value, size_t size) {
   if (pending == cudaSuccess) std::memset(to, value, size), written(to, size);
   return cudaSuccess;
 }
+// A copy of nothing waits for nothing.
 cudaError_t cudaMemcpy(void* to, const void* from, size_t size, cudaMemcpyKind) {
-  synchronised();
+  if (size) synchronised();
   return copy(to, from, size);
 }
 cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t size, cudaMemcpyKind, cudaStream_t stream) {
@@ -76,7 +77,7 @@ cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t size, cudaMemcpyK
   return copy(to, from, size);
 }
 cudaError_t cudaMemset(void* to, int value, size_t size) {
-  synchronised();
+  if (size) synchronised();
   return fill(to, value, size);
 }
 cudaError_t cudaMemsetAsync(void* to, int value, size_t size, cudaStream_t stream) {
