@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -11,7 +12,7 @@ from shrinkray_gpu.cu.cu_fault import CuFault, ending, first_look
 from shrinkray_gpu.cu.cu_program import program_of, text_of
 from shrinkray_gpu.cu.device_sight import DeviceSight
 from shrinkray_gpu.cu.nvcc_trial import CuOutcome
-from shrinkray_gpu.cu.on_cpu.cpu_trial import CpuTrial
+from shrinkray_gpu.cu.on_cpu.cpu_trial import UNSET, CpuTrial
 from shrinkray_gpu.passes.cuda import cuda_objects
 from shrinkray_gpu.reduction.rendering.render import render
 from shrinkray_gpu.runner.run import Run
@@ -328,6 +329,20 @@ def test_a_variable_that_was_never_set_is_no_number(cpu: CpuTrial) -> None:
     assert sorts_of(original) == {"global read of 4 bytes near"}
     unset = run(cpu.of_original(original), source % "")
     assert not unset.failed and original.room is not None and unset.room is None
+
+
+def test_a_compiler_that_knows_no_pattern_for_variables_does_without(cpu: CpuTrial, tmp_path: Path) -> None:
+    """g++ 11 is the one of Ubuntu 22.04."""
+    older = tmp_path / "g++"
+    older.write_text(f"""#!/bin/sh
+case "$*" in *{UNSET}*) echo "g++: error: unrecognized command-line option '{UNSET}'" >&2; exit 1;; esac
+exec g++ "$@"
+""")
+    older.chmod(0o755)
+    made = CpuTrial(cpu.trial, str(older), tmp_path)
+    assert made.prepare() == "" and UNSET not in made.checks
+    outcome = run(made, "int main() { return 3; }")
+    assert outcome.run is not None and ending(outcome.run) == "ends with 3"
 
 
 def test_more_memory_than_any_gpu_has_is_refused(cpu: CpuTrial) -> None:

@@ -27,13 +27,14 @@ from shrinkray_gpu.runner.scratch_folder import scratch_folder
 HERE = Path(__file__).parent
 FLAGS = (
     "-D_GLIBCXX_ASSERTIONS -O1 -fno-tree-sra -fno-tree-ch -fno-thread-jumps -fno-strict-aliasing "
-    "-ftrivial-auto-var-init=pattern "
     "-Wuninitialized -Wmaybe-uninitialized -Werror=return-type -fsanitize=kernel-address "
     "--param asan-instrumentation-with-call-threshold=0 --param asan-stack=0 --param asan-globals=0"
 ).split()
 """A dead load is none, as in what ptxas makes; a vector is loaded as one; each access calls `__asan_*`.
 One of a source's stays one: no loop's condition is written twice. An index that leaves a vector of the host's ends the
-program, and a variable that was never set is no number that a program would hold."""
+program."""
+UNSET = "-ftrivial-auto-var-init=pattern"
+"""A variable that was never set is no number that a program would hold. Older ones than g++ 12 do not know it."""
 _INCLUDE = re.compile(r"-(?:I|isystem\"? ?)\"?(/[^\"\s]+)")
 """Where nvcc finds CUDA's headers, in what it says of a dry run."""
 _ARRAY = re.compile(r"(?<!extern )__shared__")
@@ -59,6 +60,7 @@ class CpuTrial:
 
     def __init__(self, trial: NvccTrial, compiler: str, folder: Path) -> None:
         self.trial, self.compiler, self.folder, self.limit = trial, compiler, folder, SECONDS
+        self.checks = [*FLAGS, UNSET]
         self.copied: bool | None = None
         """Whether the original's fault hangs on what the host copies to the device; None: not asked yet."""
         self.wider = 0
@@ -78,13 +80,19 @@ class CpuTrial:
         (self.folder / "empty.cu").touch()
         told = self._run([self.trial.nvcc, "--dryrun", "-c", "empty.cu"], self.folder)
         self.flags += [f"-I{self.folder}", *(f"-isystem{each}" for each in _INCLUDE.findall(told.stderr))]
-        header = self._run([self.compiler, *FLAGS, *self.flags, "-xc++-header", "prelude.hpp"], self.folder)
+        header = self._header()
+        if header.exit != 0 and UNSET in header.stderr:
+            self.checks.remove(UNSET)
+            header = self._header()
         # Threads jump from one stack to another, which the checks that distributions switch on take for an error.
         flags = [*self.flags, "-std=c++17"]  # the last one counts: the machine is of that, whatever the program is of
         words = ["-O2", "-U_FORTIFY_SOURCE", "-w", *flags, "-c", str(HERE / "machine.cpp"), "-o", "machine.o"]
         machine = self._run([self.compiler, *words], self.folder)
         failed = next((run for run in (header, machine) if run.exit != 0), None)
         return "" if failed is None else f"g++ does not compile the machine: {failed.stderr.strip()[-200:]}"
+
+    def _header(self) -> Run:
+        return self._run([self.compiler, *self.checks, *self.flags, "-xc++-header", "prelude.hpp"], self.folder)
 
     def of_original(self, outcome: CuOutcome) -> CpuTrial:
         """The same, for candidates of what came to this."""
@@ -110,7 +118,7 @@ class CpuTrial:
         words = ["-include", "prelude.hpp", "program.cpp", str(self.folder / "machine.o"), "-o", "program"]
         for source in (moved, text) if bounds and self.lax is None else (moved,):
             (place / "program.cpp").write_text(cpu_text(source), encoding="utf-8")
-            done = self._run([self.compiler, *FLAGS, *self.flags, *words], place)
+            done = self._run([self.compiler, *self.checks, *self.flags, *words], place)
             if done.exit == 0:
                 break
             bounds = ()  # one of them compares no numbers
