@@ -67,8 +67,7 @@ class CuFault:
     unseen: str = ""
     """Of a fault on a device: why nothing was seen."""
     counts_elements: bool = False
-    """Whether an access lies so far from memory that no control gives it room, and each allocation is of so many
-    elements: without `sizeof` it would be too small for another reason."""
+    """Whether each allocation is of so many elements: without `sizeof` it would be too small for another reason."""
     on_cpu: bool = False
     """Whether no GPU ran it: the access was seen where the CPU runs the kernels."""
     numbers: Numbers | None = None
@@ -222,7 +221,6 @@ def run_fault(text: str, outcome: CuOutcome, asked: Sequence[AskedWords], *, hos
         return None
     tree = parse(text)
     launched = launched_by_main(tree)
-    aligned = outcome.sight is not None and not outcome.sight.misaligned
     return CuFault(
         "program",
         False,
@@ -236,7 +234,7 @@ def run_fault(text: str, outcome: CuOutcome, asked: Sequence[AskedWords], *, hos
         sight=outcome.sight,
         room=outcome.room,
         unseen="" if hosted or outcome.sight else outcome.blind or _no_record(outcome),
-        counts_elements=aligned and outcome.room is None and counts_elements(tree),
+        counts_elements=outcome.sight is not None and counts_elements(tree),
         numbers=None if hosted else numbers_of(tree),
         beyond=beyond(tree),
     )

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from shrinkray_gpu.reduction.native.native_tree import Node, Tree
+from shrinkray_gpu.source.cuda import declarator_name
 
 _SIZES = {"cudaMalloc": 1, "cudaMallocAsync": 1, "cudaMallocManaged": 1, "cudaMallocFromPoolAsync": 1}
 """Where an allocation's size stands among its arguments."""
@@ -74,15 +75,24 @@ def numbers_of(tree: Tree) -> Numbers:
 
 
 def counts_elements(tree: Tree) -> bool:
-    """Whether each allocation's size is that of so many elements of a type."""
+    """Whether each allocation's size is that of so many elements of a type, or has a name that stands for one."""
+    defined = [*tree.nodes("init_declarator"), *tree.nodes("function_definition")]
+    names = (declarator_name(each) for each in defined if _has_sizeof(each))
+    named = {tree.text_of(name) for name in names if name is not None}
     for call in tree.nodes("call_expression"):
         function, given = call.child("function"), call.child("arguments")
         at = _SIZES.get(tree.text_of(function)) if function is not None else None
         if at is None or given is None or len(given.members) <= at:
             continue
-        if not any(each.kind == "sizeof_expression" for each in given.members[at].walk()):
+        size = given.members[at]
+        mentioned = {tree.text_of(each) for each in size.walk() if each.kind in _NAMES}
+        if not _has_sizeof(size) and not named & mentioned:
             return False
     return True
+
+
+def _has_sizeof(node: Node) -> bool:
+    return any(each.kind == "sizeof_expression" for each in node.walk())
 
 
 def _is_part(arguments: Sequence[bool], before: Sequence[bool]) -> bool:

@@ -81,6 +81,8 @@ class CuOutcome:
     """Times the memory with which the first access finds some, where no control tells more; asked on the CPU alone."""
     survey: Survey | None = None
     """The accesses that are wrong, the first and those behind it; asked on the CPU alone. None: not known."""
+    lax: frozenset[str] = frozenset()
+    """What mends it at a comparison, as `> one step stricter`; asked on the CPU alone."""
     lacking: str = ""
     """Why it is another fault, whatever else it shows."""
     room: Room | None = None

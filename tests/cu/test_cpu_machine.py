@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -11,7 +12,7 @@ from shrinkray_gpu.cu.cu_fault import CuFault, ending, first_look
 from shrinkray_gpu.cu.cu_program import program_of, text_of
 from shrinkray_gpu.cu.device_sight import DeviceSight
 from shrinkray_gpu.cu.nvcc_trial import CuOutcome
-from shrinkray_gpu.cu.on_cpu.cpu_trial import CpuTrial
+from shrinkray_gpu.cu.on_cpu.cpu_trial import UNSET, CpuTrial
 from shrinkray_gpu.passes.cuda import cuda_objects
 from shrinkray_gpu.reduction.rendering.render import render
 from shrinkray_gpu.runner.run import Run
@@ -92,6 +93,16 @@ def test_to_free_nothing_waits_for_nothing(cpu: CpuTrial) -> None:
     assert asked.run is not None and ending(asked.run) == "ends well"
     asked = run(cpu, source + "cudaFree(out); return cudaPeekAtLastError() != cudaSuccess; }")
     assert asked.run is not None and ending(asked.run) == "ends with 1"
+
+
+@pytest.mark.parametrize("call", ["cudaMemcpy(&n, in, BYTES, cudaMemcpyDeviceToHost)", "cudaMemset(in, 0, BYTES)"])
+def test_a_copy_of_nothing_waits_for_nothing(cpu: CpuTrial, call: str) -> None:
+    """A reduction left one of 0 bytes to tell the error, which a GPU need not wait for."""
+    source = READ + "int main(int n, char**) { int *in, *out; cudaMalloc(&in, 4); cudaMalloc(&out, 4);"
+    source += f"get<<<1, 1>>>(in, out, 1); return {call} != cudaSuccess; }}"
+    for size, told in (("4", "ends with 1"), ("0", "ends well")):
+        asked = run(cpu, source.replace("BYTES", size))
+        assert asked.run is not None and ending(asked.run) == told
 
 
 def test_an_index_that_nobody_wrote_is_another_access(cpu: CpuTrial) -> None:
@@ -274,6 +285,69 @@ def test_a_pointer_to_nothing_is_not_an_index_that_leads_far(cpu: CpuTrial) -> N
     assert sorts_of(run(cpu, source.replace("GIVEN", "in"))) == {"global read of 4 bytes far"}
     made_up = sorts_of(run(cpu, source.replace("GIVEN", "none()")))
     assert made_up == {"global read of 4 bytes far", "argument get of 0 bytes in no memory"}
+
+
+def test_a_read_of_what_nobody_wrote_is_a_second_defect(cpu: CpuTrial) -> None:
+    """A reduction kept a kernel and dropped the copy that filled what it reads."""
+    source = """__global__ void sum(int* in, int* out, int n) { for (int i = 0; i <= n; ++i) *out += in[i]; }
+    int main() { int *in, *out; cudaMalloc(&in, 8); cudaMalloc(&out, 4); FILL; sum<<<1, 1>>>(in, out, 2); report(); }"""
+    fills = "cudaMemset(in, 0, 8); cudaMemset(out, 0, 4)"
+    original = run(cpu, source.replace("FILL", fills))
+    assert sorts_of(original) == {"global read of 4 bytes near"}
+    other = cpu.of_original(original)
+    assert "that nobody wrote" in run(other, source.replace("FILL", "cudaMemset(out, 0, 4)")).lacking
+    assert not run(other, source.replace("FILL", fills)).lacking
+    stored = source.replace("*out += in[i]", "{ in[i % 2] = 0; *out = in[i]; }")
+    assert sorts_of(run(cpu, stored.replace("FILL", ""))) == {"global read of 4 bytes near"}
+
+
+def test_a_field_for_alignment_is_read_with_the_others(cpu: CpuTrial) -> None:
+    source = """struct Pair { long sum; int head; };
+    __global__ void f(Pair* p, Pair* q, int n) { p[0].sum = 1; p[0].head = 2; q[0] = p[0]; q[n] = p[n]; }
+    int main() { Pair *p, *q; cudaMalloc(&p, 16); cudaMalloc(&q, 16); f<<<1, 1>>>(p, q, 1); report(); }"""
+    assert not [each for each in sorts_of(run(cpu, source)) if "nobody" in each]
+
+
+def test_a_second_place_with_the_same_sort_of_access_is_a_second_defect(cpu: CpuTrial) -> None:
+    source = """__global__ void f(int* in, int* out, int n, int m) { *out = in[n]; *out += in[m]; }
+    int main() { int *in, *out; cudaMalloc(&in, 8); cudaMalloc(&out, 4); cudaMemset(in, 0, 8);
+    f<<<1, 1>>>(in, out, 2, %d); report(); }"""
+    original = run(cpu, source % 1)
+    assert sorts_of(original) == {"global read of 4 bytes near"}
+    assert "at 2 places" in run(cpu.of_original(original), source % 3).lacking
+    loop = "for (int i = 0; in[i] == 0; ++i) *out = i;"
+    looped = run(cpu, (source % 1).replace("*out = in[n]; *out += in[m];", loop))
+    assert sorts_of(looped) == {"global read of 4 bytes near"}
+
+
+def test_a_variable_that_was_never_set_is_no_number(cpu: CpuTrial) -> None:
+    """An offset lost its `= 0` in a reduction. g++ warns of no variable that something takes the address of."""
+    source = READ + "int main() { std::vector<int> lengths, all; for (int i = 0; i < 4; ++i) lengths.push_back(8);"
+    source += "int at%s; for (int each : lengths) { all.push_back(at); at += each; } int *in, *out; cudaMalloc(&in, 4);"
+    source += "cudaMalloc(&out, 4); get<<<1, 1>>>(in, out, all[0] + 1); report(); }"
+    original = run(cpu, source % " = 0")
+    assert sorts_of(original) == {"global read of 4 bytes near"}
+    unset = run(cpu.of_original(original), source % "")
+    assert not unset.failed and original.room is not None and unset.room is None
+
+
+def test_a_compiler_that_knows_no_pattern_for_variables_does_without(cpu: CpuTrial, tmp_path: Path) -> None:
+    """g++ 11 is the one of Ubuntu 22.04."""
+    older = tmp_path / "g++"
+    older.write_text(f"""#!/bin/sh
+case "$*" in *{UNSET}*) echo "g++: error: unrecognized command-line option '{UNSET}'" >&2; exit 1;; esac
+exec g++ "$@"
+""")
+    older.chmod(0o755)
+    made = CpuTrial(cpu.trial, str(older), tmp_path)
+    assert made.prepare() == "" and UNSET not in made.checks
+    outcome = run(made, "int main() { return 3; }")
+    assert outcome.run is not None and ending(outcome.run) == "ends with 3"
+
+
+def test_more_memory_than_any_gpu_has_is_refused(cpu: CpuTrial) -> None:
+    outcome = run(cpu, "int main() { int* p; return cudaMalloc(&p, size_t(1) << 39); }")
+    assert outcome.run is not None and ending(outcome.run) == "ends with 2"
 
 
 def test_a_launch_ends_with_its_first_wrong_access_but_a_first_thread_is_waited_for(cpu: CpuTrial) -> None:

@@ -233,12 +233,14 @@ def test_a_control_in_which_a_call_fails_tells_nothing(
     assert found.sight == sight() and found.room == room
 
 
-def test_where_no_control_gives_room_allocations_stay_of_so_many_elements() -> None:
-    """A sparse product lost `sizeof(float)` of its vector, and left it with the fix of its stride too."""
-    text = TEXT.replace("cudaMalloc(&x, bytes)", "cudaMalloc(&x, bytes * sizeof(float))")
-    assert text != TEXT
-    found = run_fault(text, CuOutcome("", False, (), RUN, sight=sight()), (), hosted=False)
+@pytest.mark.parametrize("room", [None, Room("memory", 2)])
+@pytest.mark.parametrize("size", ["bytes * sizeof(float)", "count()", "whole"])
+def test_allocations_stay_of_so_many_elements(size: str, room: Room | None) -> None:
+    """A sparse product lost `sizeof(float)` of its vector, and left it with the fix of its stride too. A gather lost it
+    of its result, which nothing left any more."""
+    text = TEXT.replace("cudaMalloc(&x, bytes)", f"size_t whole = bytes * sizeof(float); cudaMalloc(&x, {size})")
+    text = "size_t count() { return 4 * sizeof(float); }\n" + text
+    assert size in text
+    found = run_fault(text, CuOutcome("", False, (), RUN, sight=sight(), room=room), (), hosted=False)
     assert found is not None and not found.objection(text)
-    assert "elements" in found.objection(text.replace(" * sizeof(float)", ""))
-    roomy = run_fault(text, CuOutcome("", False, (), RUN, sight=sight(), room=Room("memory", 2)), (), hosted=False)
-    assert roomy is not None and not roomy.objection(text.replace(" * sizeof(float)", ""))
+    assert "elements" in found.objection(text.replace(f"&x, {size}", "&x, bytes"))

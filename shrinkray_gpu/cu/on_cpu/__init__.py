@@ -4,7 +4,9 @@
     machine.cpp    the machine that runs them, and looks at each access
     runtime.hpp    the calls of CUDA's runtime there
     pages.hpp      where a GPU has memory, and what is not known of that
+    survey.hpp     what a survey of a run notes
     cpu_text       a .cu as g++ can read it
+    bounds         comparisons that are too lax by one step
     cpu_alone      the same without a GPU, beside nvcc: what it says is not confirmed
     cpu_trial      built and run so; whether that shows of the original what the GPU showed
 

@@ -10,11 +10,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import TypeAlias
 
 from shrinkray_gpu.cu.access_survey import Survey, read_survey
 from shrinkray_gpu.cu.cu_fault import CuFault
 from shrinkray_gpu.cu.device_sight import DeviceSight
 from shrinkray_gpu.cu.nvcc_trial import CuOutcome, Look, NvccTrial
+from shrinkray_gpu.cu.on_cpu.bounds import SHARE, MovableBound, is_mended, movable, too_lax
 from shrinkray_gpu.cu.on_cpu.cpu_text import cpu_text
 from shrinkray_gpu.oracle.verdict import lacks
 from shrinkray_gpu.runner.lanes import Setup
@@ -24,12 +26,15 @@ from shrinkray_gpu.runner.scratch_folder import scratch_folder
 
 HERE = Path(__file__).parent
 FLAGS = (
-    "-D_GLIBCXX_ASSERTIONS -O1 -fno-tree-sra -fno-strict-aliasing "
+    "-D_GLIBCXX_ASSERTIONS -O1 -fno-tree-sra -fno-tree-ch -fno-thread-jumps -fno-strict-aliasing "
     "-Wuninitialized -Wmaybe-uninitialized -Werror=return-type -fsanitize=kernel-address "
     "--param asan-instrumentation-with-call-threshold=0 --param asan-stack=0 --param asan-globals=0"
 ).split()
 """A dead load is none, as in what ptxas makes; a vector is loaded as one; each access calls `__asan_*`.
-An index that leaves a vector of the host's ends the program."""
+One of a source's stays one: no loop's condition is written twice. An index that leaves a vector of the host's ends the
+program."""
+UNSET = "-ftrivial-auto-var-init=pattern"
+"""A variable that was never set is no number that a program would hold. Older ones than g++ 12 do not know it."""
 _INCLUDE = re.compile(r"-(?:I|isystem\"? ?)\"?(/[^\"\s]+)")
 """Where nvcc finds CUDA's headers, in what it says of a dry run."""
 _ARRAY = re.compile(r"(?<!extern )__shared__")
@@ -38,10 +43,16 @@ LONGEST = 1 << 16
 """Characters of what the machine writes of an access."""
 WIDER = (16, 64, 256, 1024, 4096)
 """Times the memory, where a few times are too few."""
+LONG = 30.0
+"""Seconds that it may take to move all comparisons of the original."""
 LEAST, SLOWER = 2.0, 4.0
 """Seconds that a candidate may run, beside so many times what the original took."""
 UNABLE = 97
 """What the machine exits with where it cannot tell, as `give_up` in machine.cpp."""
+
+
+_Made: TypeAlias = Callable[..., "tuple[Run, DeviceSight | None]"]
+"""A run with this in its environment, for so many seconds at most, and what the machine saw."""
 
 
 class CpuTrial:
@@ -49,6 +60,7 @@ class CpuTrial:
 
     def __init__(self, trial: NvccTrial, compiler: str, folder: Path) -> None:
         self.trial, self.compiler, self.folder, self.limit = trial, compiler, folder, SECONDS
+        self.checks = [*FLAGS, UNSET]
         self.copied: bool | None = None
         """Whether the original's fault hangs on what the host copies to the device; None: not asked yet."""
         self.wider = 0
@@ -56,6 +68,8 @@ class CpuTrial:
         that of the whole run."""
         self.survey: Survey | None = None
         """Of the original's accesses that are wrong; None: not asked yet, or not known."""
+        self.lax: frozenset[str] | None = None
+        """What mends the original at a comparison; None: not asked yet."""
         self.flags = [flag for flag in trial.flags if flag.startswith(("-std=", "-I", "-D"))]
         if not any(flag.startswith("-std=") for flag in self.flags):
             self.flags.append("-std=c++17")
@@ -66,7 +80,10 @@ class CpuTrial:
         (self.folder / "empty.cu").touch()
         told = self._run([self.trial.nvcc, "--dryrun", "-c", "empty.cu"], self.folder)
         self.flags += [f"-I{self.folder}", *(f"-isystem{each}" for each in _INCLUDE.findall(told.stderr))]
-        header = self._run([self.compiler, *FLAGS, *self.flags, "-xc++-header", "prelude.hpp"], self.folder)
+        header = self._header()
+        if header.exit != 0 and UNSET in header.stderr:
+            self.checks.remove(UNSET)
+            header = self._header()
         # Threads jump from one stack to another, which the checks that distributions switch on take for an error.
         flags = [*self.flags, "-std=c++17"]  # the last one counts: the machine is of that, whatever the program is of
         words = ["-O2", "-U_FORTIFY_SOURCE", "-w", *flags, "-c", str(HERE / "machine.cpp"), "-o", "machine.o"]
@@ -74,11 +91,15 @@ class CpuTrial:
         failed = next((run for run in (header, machine) if run.exit != 0), None)
         return "" if failed is None else f"g++ does not compile the machine: {failed.stderr.strip()[-200:]}"
 
+    def _header(self) -> Run:
+        return self._run([self.compiler, *self.checks, *self.flags, "-xc++-header", "prelude.hpp"], self.folder)
+
     def of_original(self, outcome: CuOutcome) -> CpuTrial:
         """The same, for candidates of what came to this."""
         runs = [each.seconds for each in (outcome.run, outcome.survey) if each is not None]
         made = self.limited(LEAST + SLOWER * max(runs, default=0.0))
         made.copied, made.survey, made.wider = outcome.copied, outcome.survey, outcome.wider
+        made.lax = outcome.lax
         return made
 
     def limited(self, seconds: float) -> CpuTrial:
@@ -93,9 +114,14 @@ class CpuTrial:
             return self._built(Path(place), text, min(seconds, self.limit), look)
 
     def _built(self, place: Path, text: str, seconds: float, look: Look) -> CuOutcome:
-        (place / "program.cpp").write_text(cpu_text(text), encoding="utf-8")
+        moved, bounds = movable(text) if self.lax is None or self.lax else (text, ())
         words = ["-include", "prelude.hpp", "program.cpp", str(self.folder / "machine.o"), "-o", "program"]
-        done = self._run([self.compiler, *FLAGS, *self.flags, *words], place)
+        for source in (moved, text) if bounds and self.lax is None else (moved,):
+            (place / "program.cpp").write_text(cpu_text(source), encoding="utf-8")
+            done = self._run([self.compiler, *self.checks, *self.flags, *words], place)
+            if done.exit == 0:
+                break
+            bounds = ()  # one of them compares no numbers
         if done.exit != 0 or "uninitialized" in done.stderr:
             return CuOutcome(done.stderr, True, (), seconds=done.seconds)
         setup = Setup(
@@ -105,11 +131,11 @@ class CpuTrial:
         record = place / "record"
         arrays = {"SHRINK_SHARED_ARRAYS": "1"} if _ARRAY.search(text) else {}
 
-        def made(more: Mapping[str, str]) -> tuple[Run, DeviceSight | None]:
+        def made(more: Mapping[str, str], most: float = seconds) -> tuple[Run, DeviceSight | None]:
             record.unlink(missing_ok=True)
             environment = {**self.trial.environment, **arrays, **more}
             environment |= {"TMPDIR": str(place), "SHRINK_CPU_RECORD": str(record)}
-            run = run_words(command, environment=environment, cwd=self.trial.cwd, seconds=seconds)
+            run = run_words(command, environment=environment, cwd=self.trial.cwd, seconds=min(seconds, most))
             return run, _sight(record)
 
         run, sight = made({})
@@ -138,6 +164,9 @@ class CpuTrial:
                 return replace(outcome, trouble=verdict.why)
             if not verdict.faults:
                 return replace(outcome, lacking=verdict.why)
+        outcome = replace(outcome, lax=self._lax(made, bounds, place / "rights", self.lax))
+        if self.lax and (missing := self.lax - outcome.lax):
+            return replace(outcome, lacking=f"no comparison mends it: {next(iter(missing))}")
         # One run is like another here: as much memory as before says nothing.
         larger = (each for each in rooms(sight) if each.factor > 1)
         room = next((each for each in larger if hidden({f"SHRINK_ROOM_{each.kind.upper()}": str(each.factor)})), None)
@@ -151,12 +180,30 @@ class CpuTrial:
         return outcome
 
     @staticmethod
-    def _surveyed(made: Callable[[Mapping[str, str]], tuple[Run, DeviceSight | None]], record: Path) -> Survey | None:
+    def _surveyed(made: _Made, record: Path) -> Survey | None:
         run, _ = made({"SHRINK_SURVEY": "1"})
         if run.timed_out or run.exit == UNABLE or not record.exists():
             return None
         found = read_survey(record.read_text(encoding="utf-8", errors="replace")[:LONGEST].splitlines())
         return replace(found, seconds=run.seconds) if found is not None else None
+
+    @staticmethod
+    def _lax(made: _Made, bounds: Sequence[MovableBound], count: Path, wanted: frozenset[str] | None) -> frozenset[str]:
+        """What mends it at a comparison; of that which is wanted, None: all."""
+        run, _ = made({"SHRINK_RIGHTS": str(count)}) if bounds else (None, None)
+        if run is None or not count.exists() or run.seconds * len(bounds) > LONG:
+            return frozenset()
+        number, limit = int(count.read_text()), LEAST + SLOWER * run.seconds
+
+        def stepped(more: Mapping[str, str]) -> int | None:
+            count.unlink(missing_ok=True)
+            again, seen = made({"SHRINK_RIGHTS": str(count), **more}, limit)
+            clean = seen is None and again.exit != UNABLE and not again.timed_out and count.exists()
+            return int(count.read_text()) if clean else None
+
+        if wanted is None:
+            return frozenset(too_lax(bounds, stepped, SHARE * number))
+        return frozenset(each for each in wanted if is_mended(each, bounds, stepped))
 
     def _run(self, command: Sequence[str], place: Path) -> Run:
         environment = {**self.trial.environment, "TMPDIR": str(place)}

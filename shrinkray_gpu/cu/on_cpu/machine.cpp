@@ -18,6 +18,7 @@
 
 #include "pages.hpp"
 #include "prelude.hpp"
+#include "survey.hpp"
 
 uint3 threadIdx, blockIdx;
 dim3 blockDim, gridDim;
@@ -30,6 +31,7 @@ constexpr size_t SHARED_WINDOW = 1 << 24, FAR = size_t(1) << 32;
 constexpr size_t MOST_SURVEYED = 1 << 20, MOST_ENTERED = 1 << 21, MOST_FILLED = 1 << 26;
 constexpr size_t MOST_MEMORY = size_t(1) << 31;  // of the host's, for each candidate that runs beside others
 alignas(1024) char shared_memory[SHARED_WINDOW];
+long long moves[16];
 
 namespace {
 enum State { READY, AT_BARRIER, AT_WARP, DONE };
@@ -61,23 +63,9 @@ void* body_data;
 const char* kernel_name;
 cudaError_t pending = cudaSuccess, seen = cudaSuccess, last = cudaSuccess;
 bool recorded = false, leading = false, settled = false;
-struct Access {
-  const char* space;
-  const char* how;
-  size_t size;
-  const char* place;
-  Reach reach;
-  bool operator==(const Access& other) const {
-    return space == other.space && how == other.how && size == other.size && place == other.place &&
-           reach == other.reach;
-  }
-};
-// A survey goes on behind an access that is wrong, and notes of which sorts there are. Memory begins with garbage then.
-const bool survey = std::getenv("SHRINK_SURVEY"), arrays = std::getenv("SHRINK_SHARED_ARRAYS");
-std::vector<Access> sorts;
-void note(const Access& access) {
-  if (survey && std::find(sorts.begin(), sorts.end(), access) == sorts.end()) sorts.push_back(access);
-}
+// A survey goes on behind an access that is wrong. Memory begins with garbage then.
+Survey survey;
+const bool arrays = std::getenv("SHRINK_SHARED_ARRAYS");
 size_t surveyed = 0, entered = 0;  // accesses that are wrong, and turns of threads behind the first of them
 struct {
   const char* kernel;
@@ -95,6 +83,18 @@ size_t number(const char* name, size_t otherwise) {
 }
 // Where a run of which only so much is asked ends.
 const size_t last_launch = number("SHRINK_LAST_LAUNCH", 0), last_block = number("SHRINK_LAST_BLOCK", 0);
+
+// Accesses that are right, for a run that is asked for them at its end; and the comparison that is moved in it.
+struct Rights {
+  Rights() {
+    if (const char* by = std::getenv("SHRINK_MOVED_BY")) moves[number("SHRINK_MOVED", 0) % 16] = std::atoll(by);
+  }
+  ~Rights() {
+    const char* path = std::getenv("SHRINK_RIGHTS");
+    if (FILE* file = path ? std::fopen(path, "w") : nullptr) std::fprintf(file, "%zu", count), std::fclose(file);
+  }
+  size_t count = 0;
+} rights;
 
 // Memory of the device is closed to the host: an access of the host's ends the program, as it does beside a GPU.
 struct Opened {
@@ -200,14 +200,17 @@ Judgement judge(uintptr_t at, size_t size, bool misaligned) {
 }
 
 // `how`: read, write or atomic. What this calls may be the program's own instance of a template, which asks as well.
-void check(uintptr_t at, size_t size, bool aligned, const char* how) {
+void check(uintptr_t at, size_t size, bool aligned, const char* how, const void* from) {
   if (!on_device) return;
   const bool misaligned = aligned && at % size;
-  if (!misaligned && at - latest + size <= latest_size && at >= latest) return;
+  const auto right = [&] {
+    if (at - (uintptr_t)arena < SPAN) ++rights.count, survey.touch(at - (uintptr_t)arena, size, how, from);
+  };
+  if (!misaligned && at - latest + size <= latest_size && at >= latest) return right();
   on_device = false;
   const auto [space, place, reach] = judge(at, size, misaligned);
   const Access access{space, how, size, place, reach};
-  if (space) note(access);
+  space ? survey.note(access, from) : right();
   on_device = true;
   if (space) wrong(access, misaligned);
 }
@@ -332,10 +335,13 @@ unsigned active() {
   return bits;
 }
 
-void atomic(const void* at, size_t size) { check((uintptr_t)at, size, true, "atomic"); }
+void atomic(const void* at, size_t size) {
+  check((uintptr_t)at, size, true, "atomic", __builtin_return_address(0));
+}
 
 void Launch::point(const void* at) {
-  if (size_t in; !inside(live, (uintptr_t)at, &in)) note({"argument", kernel_, 0, "in no memory", MAPPED});
+  size_t in;
+  if (!inside(live, (uintptr_t)at, &in)) survey.note({"argument", kernel_, 0, "in no memory", MAPPED}, nullptr, false);
 }
 
 void Launch::start(void (*run)(void*), void* data) {
@@ -365,9 +371,7 @@ void Launch::start(void (*run)(void*), void* data) {
   const char* path = std::getenv("SHRINK_CPU_RECORD");
   if (recorded && path)
     if (FILE* file = std::fopen(path, "w")) {
-      for (const Access& each : sorts)
-        std::fprintf(file, "%d\t%s %s of %zu bytes %s\n", settled ? std::max(each.reach, PERHAPS) : each.reach,
-                     each.space, each.how, each.size, each.place);
+      survey.write(file, settled ? PERHAPS : MAPPED);
       if (!survey)
       std::fprintf(file, "%s\tInvalid __%s__ %s\t%zu\t%d\t%s\t%d\t%zu\t%zu\n", first.kernel, first.space,
                    first.how, first.size, first.misaligned, first.place, leading, first.launch, first.block);
@@ -382,16 +386,17 @@ void __syncthreads() { leave(AT_BARRIER); }
 void __syncwarp(unsigned) { leave(AT_WARP); }
 
 extern "C" {
-#define SIZED(n)                                                                  \
-  void __asan_load##n##_noabort(uintptr_t at) { check(at, n, true, "read"); }    \
-  void __asan_store##n##_noabort(uintptr_t at) { check(at, n, true, "write"); }
+#define HERE __builtin_return_address(0)
+#define SIZED(n)                                                                        \
+  void __asan_load##n##_noabort(uintptr_t at) { check(at, n, true, "read", HERE); }    \
+  void __asan_store##n##_noabort(uintptr_t at) { check(at, n, true, "write", HERE); }
 SIZED(1)
 SIZED(2)
 SIZED(4)
 SIZED(8)
 SIZED(16)
-void __asan_loadN_noabort(uintptr_t at, size_t size) { check(at, size, false, "read"); }
-void __asan_storeN_noabort(uintptr_t at, size_t size) { check(at, size, false, "write"); }
+void __asan_loadN_noabort(uintptr_t at, size_t size) { check(at, size, false, "read", HERE); }
+void __asan_storeN_noabort(uintptr_t at, size_t size) { check(at, size, false, "write", HERE); }
 void __asan_handle_no_return() {}
 void __asan_before_dynamic_init(const char*) {}
 void __asan_after_dynamic_init() {}

@@ -5,6 +5,7 @@
 
 #include <bits/stl_algobase.h>  // max, min: and none of the headers that a program has to name itself
 #include <cmath>
+#include <type_traits>
 
 #undef __global__
 #undef __device__
@@ -34,6 +35,16 @@ using std::min;
 
 namespace shrink_cpu {
 extern char shared_memory[];
+extern long long moves[];  // of what comparisons compare with; see bounds.py
+template <class T, class... P>
+typename std::enable_if<std::is_integral<T>::value, long long>::type moved(int bound, T right, P... others) {
+  const long long all[] = {(long long)right, (long long)others...}, step = moves[bound], other = step - (1ll << 40);
+  return other >= 0 ? all[1 + other] : all[0] + step;
+}
+template <class T, class... P>
+typename std::enable_if<!std::is_integral<T>::value, T>::type moved(int, T right, P...) {
+  return right;  // a threshold is of the data
+}
 unsigned long long exchange(unsigned long long value, int lane, int from);
 int vote(int value, int which);
 unsigned active();

@@ -7,9 +7,11 @@ cudaError_t cudaMalloc(void** out, size_t size) {
   if (!arena) {
     arena = (char*)mmap(nullptr, SPAN, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (arena == MAP_FAILED) give_up("no room for memory");
+    survey.open(SPAN);
   }
   *out = nullptr;
   if (!size) return cudaSuccess;
+  if (size > SPAN) return told(cudaErrorMemoryAllocation);  // as on any GPU
   if ((allocated += size) > MOST_MEMORY) give_up("more memory than a CPU should be asked for");
   const size_t whole = size * number("SHRINK_ROOM_MEMORY", 1);
   if (whole > SPAN || used + whole + GAP > SPAN) {
@@ -43,6 +45,10 @@ static bool holds(const void* at, size_t size) {
   size_t in = 0;
   return inside(live, address, &in) && inside(live, address + size - 1, &in) && in + 1 >= size;
 }
+static void written(void* to, size_t size) {
+  const size_t at = (uintptr_t)to - (uintptr_t)arena;
+  if (at < SPAN) survey.touch(at, size, "write", nullptr);
+}
 static cudaError_t copy(void* to, const void* from, size_t size) {
   static const bool zeros = std::getenv("SHRINK_ZERO_COPIES");
   if (!size || seen) return seen;
@@ -51,17 +57,19 @@ static cudaError_t copy(void* to, const void* from, size_t size) {
   if (pending != cudaSuccess) return cudaSuccess;
   if (zeros && (uintptr_t)to - (uintptr_t)arena < SPAN) std::memset(to, 0, size);
   else std::memmove(to, from, size);
+  written(to, size);
   return cudaSuccess;
 }
 static cudaError_t fill(void* to, int value, size_t size) {
   if (!size || seen) return seen;
   if (!holds(to, size)) return told(cudaErrorInvalidValue);
   const Opened opened;
-  if (pending == cudaSuccess) std::memset(to, value, size);
+  if (pending == cudaSuccess) std::memset(to, value, size), written(to, size);
   return cudaSuccess;
 }
+// A copy of nothing waits for nothing.
 cudaError_t cudaMemcpy(void* to, const void* from, size_t size, cudaMemcpyKind) {
-  synchronised();
+  if (size) synchronised();
   return copy(to, from, size);
 }
 cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t size, cudaMemcpyKind, cudaStream_t stream) {
@@ -69,7 +77,7 @@ cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t size, cudaMemcpyK
   return copy(to, from, size);
 }
 cudaError_t cudaMemset(void* to, int value, size_t size) {
-  synchronised();
+  if (size) synchronised();
   return fill(to, value, size);
 }
 cudaError_t cudaMemsetAsync(void* to, int value, size_t size, cudaStream_t stream) {

@@ -26,6 +26,7 @@ from shrinkray_gpu.source.cuda import (
     statement_of,
     statements,
 )
+from shrinkray_gpu.source.cuda_templates import template_arguments
 
 _SHORT = 12
 """Tokens of what is put in at each of some calls."""
@@ -39,16 +40,17 @@ def find(program: Program) -> Iterator[Edit]:
 
 
 def find_instances(program: Program) -> Iterator[Edit]:
-    """Templates of functions and kernels of which all uses say the same arguments: these are put in."""
+    """Templates of functions and kernels that have the same arguments at all uses: these are put in."""
     for source in sources(program):
         for node in source.tree.nodes("function_definition"):
             item, name = outermost(node, "template_declaration"), declarator_name(function_of(node))
             uses = source.uses(name) if item is not node else []
-            told = [_types(source, item, use) for use in uses]
+            told = [template_arguments(source, item, use) for use in uses]
             if name is None or not told or not told[0] or any(each != told[0] for each in told):
                 continue
             puts = [Put(use, (text,)) for own, text in told[0].items() for use in _names(source, own, node)]
-            calls = [Put(use.parent, (use,)) for use in uses if use.parent is not None]
+            around = ((use, use.parent) for use in uses)
+            calls = [Put(up, (use,)) for use, up in around if up is not None and up.kind == "template_function"]
             yield source.edit(f"the one instance of {source.of(name)}", Put(item, (node,)), *puts, *calls, weight=8)
 
 
@@ -69,7 +71,7 @@ def _of(source: Source, node: Node) -> Iterator[Edit]:
     user = statement_of(call)
     if listed is None or user is None or len(given.members) != len(listed.members):
         return
-    types = _types(source, item, uses[0])
+    types = template_arguments(source, item, uses[0])
     if types is None:
         return
     declarations, puts = _bound(source, node, listed, given)
@@ -109,7 +111,7 @@ def _short(source: Source, item: Node, declarator: Node, body: Node, uses: Seque
             return
         if is_inside(use, item):
             return
-        types = _types(source, item, use)
+        types = template_arguments(source, item, use)
         if types is None:
             return
         bound = {source.of(own): source.of(each) for own, each in zip(names, given.members, strict=True) if own}
@@ -117,20 +119,6 @@ def _short(source: Source, item: Node, declarator: Node, body: Node, uses: Seque
         text = _substituted(source.of(value), bound)
         changes.append(Put(call, (f"({text})" if is_operand(call) else text,)))
     yield source.edit(f"inline function {source.of(declarator_name(declarator) or item)}", *changes, weight=10)
-
-
-def _types(source: Source, item: Node, use: Node) -> dict[str, str] | None:
-    """What a template's parameters are at a use that says all of them; none for a plain function. None where it leaves
-    some to the compiler."""
-    listed = item.child("parameters") if item.kind == "template_declaration" else None
-    if listed is None:
-        return {}
-    told = use.parent.child("arguments") if use.parent is not None and use.parent.kind == "template_function" else None
-    names = [declarator_name(each) for each in listed.members]
-    given = [] if told is None else told.members
-    if len(names) != len(given):
-        return None
-    return {source.of(own): source.of(each) for own, each in zip(names, given, strict=True) if own is not None}
 
 
 def _names(source: Source, own: str, inside: Node) -> list[Node]:

@@ -370,9 +370,8 @@ class _FunctionText:
             known = self.record.fields.get(self.source.of(own))
             if known is None:
                 raise _Stuck
-            plain = len(parts) == 1 and (
-                known.declarator.kind != "field_identifier" or not _OF_LIBRARY.search(known.kind)
-            )
+            explicit = _OF_LIBRARY.search(known.kind) or f"explicit {known.kind}(" in self.source.text
+            plain = len(parts) == 1 and (known.declarator.kind != "field_identifier" or not explicit)
             values[self.source.of(own)] = f" = {parts[0]}" if plain else self.of(listed, inner)
         if statements(body):
             bodies.append((body, bound))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from shrinkray_gpu.cu.cu_program import program_of, text_of
 from shrinkray_gpu.passes.cuda import cuda_inlining
 from shrinkray_gpu.reduction.rendering.render import render
@@ -49,3 +51,33 @@ def test_the_one_instance_of_a_template_is_a_plain_function() -> None:
     )
     for other in ("fill<int, 4><<<2", "fill<float><<<2", "fill<<<2"):
         assert not [*cuda_inlining.find_instances(program_of(source.replace("fill<float, 4><<<2", other), "x.cu"))]
+
+
+@pytest.mark.parametrize(
+    ("parameter", "declared", "argument", "deduced"),
+    [
+        ("const std::vector<T>& in", "std::vector<long> a(3), b", "b", "long"),
+        ("T* in", "const unsigned n = 1; float x, *p", "p", "float"),
+        ("T in", "struct Plus {}", "Plus{}", "Plus"),
+        ("const T* in", "const float* p", "p", "float"),
+        ("const T* in", "float* p", "p", "float"),
+        ("T* in", "const float* p", "p", "const float"),
+        ("T* in", "auto p = made()", "p", ""),
+        ("T* in", "std::vector<float> p", "p", ""),
+        ("T in", "float p[3]", "p", ""),
+        ("T in", "", "p.x", ""),
+    ],
+)
+def test_an_argument_of_a_template_is_read_off_what_the_function_is_given(
+    parameter: str, declared: str, argument: str, deduced: str
+) -> None:
+    source = f"template <int N, class T>\nvoid fill({parameter}) {{\n T x = N;\n}}\n"
+    source += f"void run() {{\n {declared};\n fill<4>({argument});\n fill<4>({argument});\n}}\n"
+    program = program_of(source, "x.cu")
+    edits = [*cuda_inlining.find_instances(program)]
+    if not deduced:
+        assert not edits
+        return
+    text = " ".join(text_of(render(program, edits)).split())
+    assert text.startswith(f"void fill({parameter.replace('T', deduced)}) {{ {deduced} x = 4; }}")
+    assert text.endswith(f"fill({argument}); fill({argument}); }}")

@@ -87,3 +87,12 @@ def test_a_parameter_that_the_method_writes_is_a_variable() -> None:
     )
     (text,) = opened(source)
     assert "{ int by = k; while (by > 0) { a_n -= by; by -= 1; } }" in text
+
+
+def test_a_field_of_a_class_whose_constructor_is_explicit_is_made_by_it() -> None:
+    """`Held x = 3` calls none of these. A simulation of particles could not be opened."""
+    held = "class Held {\n public:\n explicit Held(int n) : n_(n + 1) {}\n int n_;\n};\n"
+    app = "class App {\n public:\n App(int n) : held_(n), own_(n) { use(held_); }\n Held held_;\n int own_;\n};\n"
+    found = opened(held + app + "int main() {\n App app(3);\n use(app.own_);\n}\n")
+    text = next(each for each in found if "App" not in each)
+    assert "Held app_held(3);" in text and "Held app_held =" not in text and "app_own = 3" in text

@@ -7,6 +7,7 @@ int main() {
   size_t bytes = 1 << 24;
   float* data;
   cudaMalloc(&data, bytes);
+  cudaMemset(data, 0, bytes);
   shift_and_scale<<<1, 256>>>(data, bytes);
   if (cudaError_t error = cudaDeviceSynchronize()) {
     fprintf(stderr, "failed: shift_and_scale: %s\n", cudaGetErrorString(error));
