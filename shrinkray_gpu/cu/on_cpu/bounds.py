@@ -7,10 +7,13 @@ must mend each candidate, at a comparison by the same sign; of another parameter
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 from shrinkray_gpu.reduction.native.native_tree import Node, Tree, parse
+from shrinkray_gpu.runner import cores
 from shrinkray_gpu.source.cuda import declarator_name, enclosing, function_of
 
 _SIGNS = ("<", "<=", ">", ">=")
@@ -20,6 +23,8 @@ _MOST = 16
 """Comparisons that are moved, as many as `moves` in machine.cpp."""
 _OTHER = 1 << 40
 """A step of so many and more stands for a parameter, by its number; see `moved` in prelude.hpp."""
+AT_ONCE = 8
+"""Comparisons beside each other, of those a run each."""
 _WIDER = tuple(1 << power for power in range(0, 24, 2))
 _INTEGERS = frozenset("int unsigned long short char size_t int32_t int64_t uint32_t uint64_t const".split())
 SHARE = 0.5
@@ -87,12 +92,18 @@ def _sign(tree: Tree, node: Node) -> str:
 
 
 def too_lax(bounds: Sequence[MovableBound], stepped: Stepped, least: float) -> Iterator[str]:
-    """What mends the fault, and leaves so many right accesses: `>` one step stricter, or `>` with another bound."""
-    for index, bound in enumerate(bounds):
+    """What mends the fault, and leaves so many right accesses: `>` one step stricter, or `>` with another bound. The
+    comparisons are tried beside each other."""
+
+    def mended(index: int, bound: MovableBound) -> str:
         if _mends(index, (-1, 1), stepped, least):
-            yield f"{bound.sign} one step stricter"
-        elif _mends(index, range(_OTHER, _OTHER + bound.others), stepped, least):
-            yield f"{bound.sign} with another bound"
+            return f"{bound.sign} one step stricter"
+        if _mends(index, range(_OTHER, _OTHER + bound.others), stepped, least):
+            return f"{bound.sign} with another bound"
+        return ""
+
+    with ThreadPoolExecutor(min(AT_ONCE, cores.usable()), thread_name_prefix="bounds") as threads:
+        yield from filter(None, threads.map(mended, itertools.count(), bounds))
 
 
 def is_mended(wanted: str, bounds: Sequence[MovableBound], stepped: Stepped) -> bool:

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import copy
+import itertools
 import re
 import shutil
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from shrinkray_gpu.cu.access_survey import Survey, read_survey
 from shrinkray_gpu.cu.cu_fault import CuFault
@@ -19,8 +22,10 @@ from shrinkray_gpu.cu.nvcc_trial import CuOutcome, Look, NvccTrial
 from shrinkray_gpu.cu.on_cpu.bounds import SHARE, MovableBound, is_mended, movable, too_lax
 from shrinkray_gpu.cu.on_cpu.cpu_text import cpu_text
 from shrinkray_gpu.oracle.verdict import lacks
+from shrinkray_gpu.runner import cores
 from shrinkray_gpu.runner.lanes import Setup
 from shrinkray_gpu.runner.plain import fence, run_words
+from shrinkray_gpu.runner.plain_file import left_text
 from shrinkray_gpu.runner.run import Run
 from shrinkray_gpu.runner.scratch_folder import scratch_folder
 
@@ -45,14 +50,36 @@ WIDER = (16, 64, 256, 1024, 4096)
 """Times the memory, where a few times are too few."""
 LONG = 30.0
 """Seconds that it may take to move all comparisons of the original."""
+RIGHTS = "SHRINK_RIGHTS"
+"""Names the file that a run writes the number of right accesses to."""
+AT_ONCE = 8
+"""Runs of the original beside each other. Each may take as much memory as a GPU gives the program."""
 LEAST, SLOWER = 2.0, 4.0
 """Seconds that a candidate may run, beside so many times what the original took."""
 UNABLE = 97
 """What the machine exits with where it cannot tell, as `give_up` in machine.cpp."""
 
 
-_Made: TypeAlias = Callable[..., "tuple[Run, DeviceSight | None]"]
-"""A run with this in its environment, for so many seconds at most, and what the machine saw."""
+class _MadeRun(NamedTuple):
+    run: Run
+    sight: DeviceSight | None
+    """What the machine saw."""
+    record: Path
+    """What it wrote of that."""
+
+    @property
+    def right(self) -> int | None:
+        """How many accesses were right, where that was asked for."""
+        told = left_text(_rights(self.record)).strip()
+        return int(told) if told.isdecimal() else None
+
+
+def _rights(record: Path) -> Path:
+    return record.with_suffix(".rights")
+
+
+_Made: TypeAlias = Callable[..., _MadeRun]
+"""A run with this in its environment, for so many seconds at most."""
 
 
 class CpuTrial:
@@ -128,17 +155,17 @@ class CpuTrial:
             python=sys.executable, environment={}, imports=(), own=(str(place),), scratch=str(place), confine=True
         )
         command = [*fence(sys.executable, setup), str(place / "program"), *self.trial.argv]
-        record = place / "record"
-        arrays = {"SHRINK_SHARED_ARRAYS": "1"} if _ARRAY.search(text) else {}
+        arrays, runs = {"SHRINK_SHARED_ARRAYS": "1"} if _ARRAY.search(text) else {}, itertools.count()
 
-        def made(more: Mapping[str, str], most: float = seconds) -> tuple[Run, DeviceSight | None]:
-            record.unlink(missing_ok=True)
+        def made(more: Mapping[str, str], most: float = seconds) -> _MadeRun:
+            record = place / f"record{next(runs)}"
             environment = {**self.trial.environment, **arrays, **more}
             environment |= {"TMPDIR": str(place), "SHRINK_CPU_RECORD": str(record)}
+            environment |= {RIGHTS: str(_rights(record))} if RIGHTS in more else {}
             run = run_words(command, environment=environment, cwd=self.trial.cwd, seconds=min(seconds, most))
-            return run, _sight(record)
+            return _MadeRun(run, _sight(record), record)
 
-        run, sight = made({})
+        run, sight, record = made({})
         trouble = "the machine of one core cannot run it" if run.exit == UNABLE else run.trouble
         outcome = CuOutcome("", False, (), run, seconds=done.seconds + run.seconds, trouble=trouble, sight=sight)
         rooms = look(outcome)
@@ -148,14 +175,25 @@ class CpuTrial:
         until = _up_to_here(record)
 
         def hidden(more: Mapping[str, str]) -> bool:
-            again, seen = made(more)
+            again, seen, _ = made(more)
             return seen is None and again.exit != UNABLE and not again.timed_out
 
+        # One run is like another here: as much memory as before says nothing.
+        larger = [each for each in rooms(sight) if each.factor > 1]
+        copied: Callable[[], bool] = partial(hidden, {"SHRINK_ZERO_COPIES": "1", **until})
+        surveyed: Callable[[], Survey | None] = partial(self._surveyed, made)
+        lax: Callable[[], frozenset[str]] = partial(self._lax, made, bounds, self.lax)
+        roomy: list[Callable[[], bool]]
+        roomy = [partial(hidden, {f"SHRINK_ROOM_{each.kind.upper()}": str(each.factor)}) for each in larger]
+        if self.lax is None:  # the original is asked all of it, and nothing waits for an answer
+            with ThreadPoolExecutor(min(AT_ONCE, cores.usable()), thread_name_prefix="looks") as threads:
+                lax, surveyed = threads.submit(lax).result, threads.submit(surveyed).result
+                copied, roomy = threads.submit(copied).result, [threads.submit(each).result for each in roomy]
         if self.copied is not False:
-            outcome = replace(outcome, copied=hidden({"SHRINK_ZERO_COPIES": "1", **until}))
+            outcome = replace(outcome, copied=copied())
             if self.copied and not outcome.copied:
                 return replace(outcome, lacking="it no longer hangs on what the host copies")
-        outcome = replace(outcome, survey=self._surveyed(made, record))
+        outcome = replace(outcome, survey=surveyed())
         if self.survey is not None:
             verdict = (
                 outcome.survey.verdict(self.survey) if outcome.survey else lacks("its other accesses are not known")
@@ -164,12 +202,10 @@ class CpuTrial:
                 return replace(outcome, trouble=verdict.why)
             if not verdict.faults:
                 return replace(outcome, lacking=verdict.why)
-        outcome = replace(outcome, lax=self._lax(made, bounds, place / "rights", self.lax))
+        outcome = replace(outcome, lax=lax())
         if self.lax and (missing := self.lax - outcome.lax):
             return replace(outcome, lacking=f"no comparison mends it: {next(iter(missing))}")
-        # One run is like another here: as much memory as before says nothing.
-        larger = (each for each in rooms(sight) if each.factor > 1)
-        room = next((each for each in larger if hidden({f"SHRINK_ROOM_{each.kind.upper()}": str(each.factor)})), None)
+        room = next((each for each, has_room in zip(larger, roomy) if has_room()), None)
         if room is not None or sight.place != "near":
             return replace(outcome, room=room)
         tried = (self.wider,) if self.wider else WIDER if self.survey is None else ()
@@ -180,29 +216,28 @@ class CpuTrial:
         return outcome
 
     @staticmethod
-    def _surveyed(made: _Made, record: Path) -> Survey | None:
-        run, _ = made({"SHRINK_SURVEY": "1"})
+    def _surveyed(made: _Made) -> Survey | None:
+        run, _, record = made({"SHRINK_SURVEY": "1"})
         if run.timed_out or run.exit == UNABLE or not record.exists():
             return None
         found = read_survey(record.read_text(encoding="utf-8", errors="replace")[:LONGEST].splitlines())
         return replace(found, seconds=run.seconds) if found is not None else None
 
     @staticmethod
-    def _lax(made: _Made, bounds: Sequence[MovableBound], count: Path, wanted: frozenset[str] | None) -> frozenset[str]:
+    def _lax(made: _Made, bounds: Sequence[MovableBound], wanted: frozenset[str] | None) -> frozenset[str]:
         """What mends it at a comparison; of that which is wanted, None: all."""
-        run, _ = made({"SHRINK_RIGHTS": str(count)}) if bounds else (None, None)
-        if run is None or not count.exists() or run.seconds * len(bounds) > LONG:
+        first = made({RIGHTS: ""}) if bounds else None
+        if first is None or first.right is None or first.run.seconds * len(bounds) > LONG:
             return frozenset()
-        number, limit = int(count.read_text()), LEAST + SLOWER * run.seconds
+        limit = LEAST + SLOWER * first.run.seconds
 
         def stepped(more: Mapping[str, str]) -> int | None:
-            count.unlink(missing_ok=True)
-            again, seen = made({"SHRINK_RIGHTS": str(count), **more}, limit)
-            clean = seen is None and again.exit != UNABLE and not again.timed_out and count.exists()
-            return int(count.read_text()) if clean else None
+            again = made({RIGHTS: "", **more}, limit)
+            clean = again.sight is None and again.run.exit != UNABLE and not again.run.timed_out
+            return again.right if clean else None
 
         if wanted is None:
-            return frozenset(too_lax(bounds, stepped, SHARE * number))
+            return frozenset(too_lax(bounds, stepped, SHARE * first.right))
         return frozenset(each for each in wanted if is_mended(each, bounds, stepped))
 
     def _run(self, command: Sequence[str], place: Path) -> Run:
