@@ -82,7 +82,7 @@ class CuOutcome:
     survey: Survey | None = None
     """The accesses that are wrong, the first and those behind it; asked on the CPU alone. None: not known."""
     lax: frozenset[str] = frozenset()
-    """What mends it at a comparison, as `> one step stricter`; asked on the CPU alone."""
+    """The signs of comparisons that mend it, stricter by one; asked on the CPU alone."""
     lacking: str = ""
     """Why it is another fault, whatever else it shows."""
     room: Room | None = None

@@ -8,7 +8,7 @@ import pytest
 
 from shrinkray_gpu.cu.cu_fault import first_look
 from shrinkray_gpu.cu.nvcc_trial import CuOutcome
-from shrinkray_gpu.cu.on_cpu.bounds import MovableBound, is_mended, movable, too_lax
+from shrinkray_gpu.cu.on_cpu.bounds import is_mended, movable, too_lax
 from shrinkray_gpu.cu.on_cpu.cpu_trial import CpuTrial
 
 ROWS = """
@@ -46,11 +46,9 @@ def test_comparisons_of_a_kernel_s_conditions_can_be_moved() -> None:
     int main(int n, char**) { if (n > 1) return 1; }
     """
     moved, bounds = movable(text)
-    assert bounds == (MovableBound(">", 0), MovableBound("<=", 0), MovableBound("<", 0))
+    assert bounds == (">", "<=", "<")
     assert "n > shrink_cpu::moved(0, K) && far" in moved and "i <= shrink_cpu::moved(1, n); ++i" in moved
     assert moved.count("moved") == 3
-    moved, bounds = movable("__global__ void f(int* p, const int n, size_t m, float x, int i) { if (i < n) p[i] = 0; }")
-    assert bounds == (MovableBound("<", 1),) and "i < shrink_cpu::moved(0, n, m)" in moved
 
 
 def test_a_step_that_ends_nearly_all_work_mends_nothing() -> None:
@@ -60,22 +58,19 @@ def test_a_step_that_ends_nearly_all_work_mends_nothing() -> None:
         assert isinstance(more, dict)
         return rights.get((more["SHRINK_MOVED"], more["SHRINK_MOVED_BY"]))
 
-    bounds = [MovableBound("<", 2), MovableBound(">", 2)]
-    assert [*too_lax(bounds, stepped, 50)] == ["> one step stricter"]
-    assert [*too_lax(bounds, stepped, 5)] == ["< one step stricter", "> one step stricter"]
-    assert is_mended("< one step stricter", bounds, stepped)
-    assert not is_mended("<= one step stricter", bounds, stepped)
+    assert too_lax("<>", stepped, 50) == {">"} and too_lax("<>", stepped, 5) == {"<", ">"}
+    assert is_mended("<", "<>", stepped) and not is_mended("<=", "<>", stepped)
 
 
 @pytest.mark.skipif(not (shutil.which("nvcc") and shutil.which("g++")), reason="nvcc and g++ are needed")
 def test_a_guard_that_is_too_lax_by_one_stays(cpu: CpuTrial) -> None:
     """A reduction of sums of many sensors dropped `if (sensor > sensors) return;`, which its fix mends."""
     original = run(cpu, "if (row > rows || scale < 0.5f) return;", 7)
-    assert original.lax == {"> one step stricter"}
+    assert original.lax == {">"}
     other = cpu.of_original(original)
-    assert "mends it" in run(other, "", 7).lacking
-    assert "mends it" in run(other, "", 6).lacking
-    assert "mends it" in run(other, "for (; row < 0;) row = 0;", 6).lacking
+    assert "stricter by one" in run(other, "", 7).lacking
+    assert "stricter by one" in run(other, "", 6).lacking
+    assert "stricter by one" in run(other, "for (; row < 0;) row = 0;", 6).lacking
     assert not run(other, "if (row > rows) return;", 6).lacking
     assert not run(other, "if (row > 40) return;", 7).lacking
 
@@ -86,16 +81,3 @@ def test_a_guard_that_no_step_mends_may_go(cpu: CpuTrial) -> None:
     original = run(cpu, "if (row >= rows + 3 || scale > 1.5f) return; if (scale < 0.5f) row -= 40;", 7)
     assert original.sight is not None and not original.lax
     assert not run(cpu.of_original(original), "", 6).lacking
-
-
-@pytest.mark.skipif(not (shutil.which("nvcc") and shutil.which("g++")), reason="nvcc and g++ are needed")
-def test_a_guard_by_the_wrong_parameter_stays(cpu: CpuTrial) -> None:
-    text = ROWS.replace("int rows, float", "int padded, int rows, float")
-    text = text.replace("out, rows, 1.f", "out, rows + 8, rows, 1.f").replace("BLOCKS", "9")
-    original = cpu.build(text.replace("GUARD", "if (row >= padded) return;"), "program", 60.0, first_look)
-    assert original.lax == {">= with another bound"}
-    other = cpu.of_original(original)
-    less = text.replace("int rows, float", "float").replace("rows + 8, rows", "rows + 8").replace("<<<9", "<<<6")
-    assert "mends it" in other.build(less.replace("GUARD", ""), "program", 60.0, first_look).lacking
-    kept = less.replace("GUARD", "if (row >= padded) return;")
-    assert not other.build(kept, "program", 60.0, first_look).lacking

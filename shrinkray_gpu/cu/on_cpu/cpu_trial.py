@@ -19,7 +19,7 @@ from shrinkray_gpu.cu.access_survey import Survey, read_survey
 from shrinkray_gpu.cu.cu_fault import CuFault
 from shrinkray_gpu.cu.device_sight import DeviceSight
 from shrinkray_gpu.cu.nvcc_trial import CuOutcome, Look, NvccTrial
-from shrinkray_gpu.cu.on_cpu.bounds import SHARE, MovableBound, is_mended, movable, too_lax
+from shrinkray_gpu.cu.on_cpu.bounds import SHARE, is_mended, movable, too_lax
 from shrinkray_gpu.cu.on_cpu.cpu_text import cpu_text
 from shrinkray_gpu.oracle.verdict import lacks
 from shrinkray_gpu.runner import cores
@@ -141,14 +141,14 @@ class CpuTrial:
             return self._built(Path(place), text, min(seconds, self.limit), look)
 
     def _built(self, place: Path, text: str, seconds: float, look: Look) -> CuOutcome:
-        moved, bounds = movable(text) if self.lax is None or self.lax else (text, ())
+        moved, signs = movable(text) if self.lax is None or self.lax else (text, ())
         words = ["-include", "prelude.hpp", "program.cpp", str(self.folder / "machine.o"), "-o", "program"]
-        for source in (moved, text) if bounds and self.lax is None else (moved,):
+        for source in (moved, text) if signs and self.lax is None else (moved,):
             (place / "program.cpp").write_text(cpu_text(source), encoding="utf-8")
             done = self._run([self.compiler, *self.checks, *self.flags, *words], place)
             if done.exit == 0:
                 break
-            bounds = ()  # one of them compares no numbers
+            signs = ()  # one of them compares no numbers
         if done.exit != 0 or "uninitialized" in done.stderr:
             return CuOutcome(done.stderr, True, (), seconds=done.seconds)
         setup = Setup(
@@ -182,7 +182,7 @@ class CpuTrial:
         larger = [each for each in rooms(sight) if each.factor > 1]
         copied: Callable[[], bool] = partial(hidden, {"SHRINK_ZERO_COPIES": "1", **until})
         surveyed: Callable[[], Survey | None] = partial(self._surveyed, made)
-        lax: Callable[[], frozenset[str]] = partial(self._lax, made, bounds, self.lax)
+        lax: Callable[[], frozenset[str]] = partial(self._lax, made, signs, self.lax)
         roomy: list[Callable[[], bool]]
         roomy = [partial(hidden, {f"SHRINK_ROOM_{each.kind.upper()}": str(each.factor)}) for each in larger]
         if self.lax is None:  # the original is asked all of it, and nothing waits for an answer
@@ -204,7 +204,7 @@ class CpuTrial:
                 return replace(outcome, lacking=verdict.why)
         outcome = replace(outcome, lax=lax())
         if self.lax and (missing := self.lax - outcome.lax):
-            return replace(outcome, lacking=f"no comparison mends it: {next(iter(missing))}")
+            return replace(outcome, lacking=f"no {next(iter(missing))} mends it that is stricter by one")
         room = next((each for each, has_room in zip(larger, roomy) if has_room()), None)
         if room is not None or sight.place != "near":
             return replace(outcome, room=room)
@@ -224,10 +224,10 @@ class CpuTrial:
         return replace(found, seconds=run.seconds) if found is not None else None
 
     @staticmethod
-    def _lax(made: _Made, bounds: Sequence[MovableBound], wanted: frozenset[str] | None) -> frozenset[str]:
+    def _lax(made: _Made, signs: Sequence[str], wanted: frozenset[str] | None) -> frozenset[str]:
         """What mends it at a comparison; of that which is wanted, None: all."""
-        first = made({RIGHTS: ""}) if bounds else None
-        if first is None or first.right is None or first.run.seconds * len(bounds) > LONG:
+        first = made({RIGHTS: ""}) if signs else None
+        if first is None or first.right is None or first.run.seconds * len(signs) > LONG:
             return frozenset()
         limit = LEAST + SLOWER * first.run.seconds
 
@@ -237,8 +237,8 @@ class CpuTrial:
             return again.right if clean else None
 
         if wanted is None:
-            return frozenset(too_lax(bounds, stepped, SHARE * first.right))
-        return frozenset(each for each in wanted if is_mended(each, bounds, stepped))
+            return too_lax(signs, stepped, SHARE * first.right)
+        return frozenset(each for each in wanted if is_mended(each, signs, stepped))
 
     def _run(self, command: Sequence[str], place: Path) -> Run:
         environment = {**self.trial.environment, "TMPDIR": str(place)}

@@ -36,13 +36,12 @@ using std::min;
 namespace shrink_cpu {
 extern char shared_memory[];
 extern long long moves[];  // of what comparisons compare with; see bounds.py
-template <class T, class... P>
-typename std::enable_if<std::is_integral<T>::value, long long>::type moved(int bound, T right, P... others) {
-  const long long all[] = {(long long)right, (long long)others...}, step = moves[bound], other = step - (1ll << 40);
-  return other >= 0 ? all[1 + other] : all[0] + step;
+template <class T>
+typename std::enable_if<std::is_integral<T>::value, long long>::type moved(int bound, T right) {
+  return right + moves[bound];
 }
-template <class T, class... P>
-typename std::enable_if<!std::is_integral<T>::value, T>::type moved(int, T right, P...) {
+template <class T>
+typename std::enable_if<!std::is_integral<T>::value, T>::type moved(int, T right) {
   return right;  // a threshold is of the data
 }
 unsigned long long exchange(unsigned long long value, int lane, int from);
