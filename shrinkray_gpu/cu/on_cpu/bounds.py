@@ -20,7 +20,7 @@ _CONDITIONS = ("if_statement", *_LOOPS)
 _MOST = 16
 """Comparisons that are moved, as many as `moves` in machine.cpp."""
 AT_ONCE = 8
-"""Comparisons beside each other, of those a run each."""
+"""Runs of the original beside each other. Each may take as much memory as a GPU gives the program."""
 SHARE = 0.5
 """Of the right accesses, those that a step leaves at least. One that leaves fewer ends the kernel's work."""
 

@@ -19,7 +19,7 @@ from shrinkray_gpu.cu.access_survey import Survey, read_survey
 from shrinkray_gpu.cu.cu_fault import CuFault
 from shrinkray_gpu.cu.device_sight import DeviceSight
 from shrinkray_gpu.cu.nvcc_trial import CuOutcome, Look, NvccTrial
-from shrinkray_gpu.cu.on_cpu.bounds import SHARE, is_mended, movable, too_lax
+from shrinkray_gpu.cu.on_cpu import bounds
 from shrinkray_gpu.cu.on_cpu.cpu_text import cpu_text
 from shrinkray_gpu.oracle.verdict import lacks
 from shrinkray_gpu.runner import cores
@@ -48,12 +48,10 @@ LONGEST = 1 << 16
 """Characters of what the machine writes of an access."""
 WIDER = (16, 64, 256, 1024, 4096)
 """Times the memory, where a few times are too few."""
-LONG = 30.0
-"""Seconds that it may take to move all comparisons of the original."""
+LONG = 10.0
+"""Seconds that it may take to move all comparisons of the original, in both ways: the search waits for that."""
 RIGHTS = "SHRINK_RIGHTS"
 """Names the file that a run writes the number of right accesses to."""
-AT_ONCE = 8
-"""Runs of the original beside each other. Each may take as much memory as a GPU gives the program."""
 LEAST, SLOWER = 2.0, 4.0
 """Seconds that a candidate may run, beside so many times what the original took."""
 UNABLE = 97
@@ -141,7 +139,7 @@ class CpuTrial:
             return self._built(Path(place), text, min(seconds, self.limit), look)
 
     def _built(self, place: Path, text: str, seconds: float, look: Look) -> CuOutcome:
-        moved, signs = movable(text) if self.lax is None or self.lax else (text, ())
+        moved, signs = bounds.movable(text) if self.lax is None or self.lax else (text, ())
         words = ["-include", "prelude.hpp", "program.cpp", str(self.folder / "machine.o"), "-o", "program"]
         for source in (moved, text) if signs and self.lax is None else (moved,):
             (place / "program.cpp").write_text(cpu_text(source), encoding="utf-8")
@@ -186,7 +184,7 @@ class CpuTrial:
         roomy: list[Callable[[], bool]]
         roomy = [partial(hidden, {f"SHRINK_ROOM_{each.kind.upper()}": str(each.factor)}) for each in larger]
         if self.lax is None:  # the original is asked all of it, and nothing waits for an answer
-            with ThreadPoolExecutor(min(AT_ONCE, cores.usable()), thread_name_prefix="looks") as threads:
+            with ThreadPoolExecutor(min(bounds.AT_ONCE, cores.usable()), thread_name_prefix="looks") as threads:
                 lax, surveyed = threads.submit(lax).result, threads.submit(surveyed).result
                 copied, roomy = threads.submit(copied).result, [threads.submit(each).result for each in roomy]
         if self.copied is not False:
@@ -227,9 +225,11 @@ class CpuTrial:
     def _lax(made: _Made, signs: Sequence[str], wanted: frozenset[str] | None) -> frozenset[str]:
         """What mends it at a comparison; of that which is wanted, None: all."""
         first = made({RIGHTS: ""}) if signs else None
-        if first is None or first.right is None or first.run.seconds * len(signs) > LONG:
+        if first is None or first.right is None:
             return frozenset()
-        limit = LEAST + SLOWER * first.run.seconds
+        if wanted is None and 2 * first.run.seconds * len(signs) > LONG * min(bounds.AT_ONCE, cores.usable()):
+            return frozenset()
+        limit = LEAST + 2 * first.run.seconds
 
         def stepped(more: Mapping[str, str]) -> int | None:
             again = made({RIGHTS: "", **more}, limit)
@@ -237,8 +237,8 @@ class CpuTrial:
             return again.right if clean else None
 
         if wanted is None:
-            return too_lax(signs, stepped, SHARE * first.right)
-        return frozenset(each for each in wanted if is_mended(each, signs, stepped))
+            return bounds.too_lax(signs, stepped, bounds.SHARE * first.right)
+        return frozenset(each for each in wanted if bounds.is_mended(each, signs, stepped))
 
     def _run(self, command: Sequence[str], place: Path) -> Run:
         environment = {**self.trial.environment, "TMPDIR": str(place)}
