@@ -225,8 +225,10 @@ class NvccTrial:
             given = [each.environment(environment, self.recorder) for each in controls]
         with ThreadPoolExecutor(max(1, len(controls))) as threads:
             runs = list(threads.map(seen, given))
-        for each, found in zip(controls, runs):
+        for each, how, found in zip(controls, given, runs):
             if found.blind or found.sight is None:
+                if not found.is_clean_beside(plain) and len(controls) > 1:  # the others may have left it no room
+                    found = seen(how)
                 room = each if found.is_clean_beside(plain) and each.factor > 1 else None
                 break
         return replace(outcome, sight=plain.sight, blind=plain.blind, summary=plain.summary, room=room)

@@ -313,6 +313,18 @@ def test_a_read_of_what_nobody_wrote_is_a_second_defect(cpu: CpuTrial) -> None:
     assert sorts_of(run(cpu, stored.replace("FILL", ""))) == {"global read of 4 bytes near"}
 
 
+def test_a_copy_past_the_end_of_the_host_s_block_is_a_second_defect(cpu: CpuTrial) -> None:
+    """A reduction made the vector smaller that is copied: its number of rows became that of the blocks."""
+    source = """int main() { int *in, *out; cudaMalloc(&in, 400); cudaMalloc(&out, 4); std::vector<int> host(SIZE);
+    cudaMemcpy(in, host.data() + 4, 384, cudaMemcpyHostToDevice); get<<<1, 1>>>(in, out, 100); report(); }"""
+    source = READ + source
+    original = run(cpu, source.replace("SIZE", "100"))
+    assert not [each for each in sorts_of(original) if "block" in each]
+    other = cpu.of_original(original)
+    assert "host read" in run(other, source.replace("SIZE", "99")).lacking
+    assert not run(other, source.replace("SIZE", "200")).lacking
+
+
 def test_a_field_for_alignment_is_read_with_the_others(cpu: CpuTrial) -> None:
     source = """struct Pair { long sum; int head; };
     __global__ void f(Pair* p, Pair* q, int n) { p[0].sum = 1; p[0].head = 2; q[0] = p[0]; q[n] = p[n]; }

@@ -4,6 +4,7 @@
     machine.cpp    the machine that runs them, and looks at each access
     runtime.hpp    the calls of CUDA's runtime there
     pages.hpp      where a GPU has memory, and what is not known of that
+    host_blocks.hpp  the blocks that the host's `new` gave
     survey.hpp     what a survey of a run notes
     cpu_text       a .cu as g++ can read it
     bounds         comparisons that are too lax by one step

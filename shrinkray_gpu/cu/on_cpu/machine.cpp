@@ -16,6 +16,7 @@
 #include <sys/mman.h>
 #include <ucontext.h>
 
+#include "host_blocks.hpp"
 #include "pages.hpp"
 #include "prelude.hpp"
 #include "survey.hpp"

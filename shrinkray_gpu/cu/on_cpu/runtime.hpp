@@ -56,6 +56,8 @@ static cudaError_t copy(void* to, const void* from, size_t size) {
   if (!holds(to, size) || !holds(from, size)) return told(cudaErrorInvalidValue);
   const Opened opened;
   if (pending != cudaSuccess) return cudaSuccess;
+  if (HostBlocks::all().left(from, size)) survey.note({"host", "read", 0, "past its block", MAPPED}, nullptr, false);
+  if (HostBlocks::all().left(to, size)) survey.note({"host", "write", 0, "past its block", MAPPED}, nullptr, false);
   if (zeros && (uintptr_t)to - (uintptr_t)arena < SPAN) std::memset(to, 0, size);
   else std::memmove(to, from, size);
   written(to, size);
