@@ -76,7 +76,8 @@ def reduce(
     if code == 0:
         judgement = judge(planted, ask, repro)
     elif code is None:
-        judgement = truth.Judgement("not reduced", "no result within the time limit")
+        last = next(reversed(error.split("\n")[:-1]), "it said nothing")
+        judgement = truth.Judgement("not reduced", f"no result within the time limit: {last}")
     else:
         words = (error or said).strip().splitlines()
         judgement = truth.Judgement("refused", f"{REFUSALS.get(code, 'error')}: {words[-1] if words else code}")

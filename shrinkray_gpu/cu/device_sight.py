@@ -16,6 +16,8 @@ from shrinkray_gpu.runner.launch_recorder import Room
 FAR = 1 << 32
 """Bytes from the nearest allocation. Null, and what an uninitialised pointer holds, are farther off on every GPU."""
 
+PRINTED = 100
+"""Records that compute-sanitizer prints, however many there are."""
 FACTORS = (1, 2, 4, 8)
 """Of memory. With the first one the record must still be there, or the control itself hides it."""
 
@@ -68,3 +70,9 @@ def first_sight(records: Sequence[Record]) -> DeviceSight | None:
     of_it = [each for each in records if each.misaligned and each.kernel == first.kernel]
     leading = first.misaligned and any(each.thread == "(0,0,0)" for each in of_it)
     return DeviceSight(plain_name(first.kernel), first.kind, first.size, first.misaligned, place, leading)
+
+
+def is_settled(records: Sequence[Record]) -> bool:
+    """Whether further records of the same run change nothing in the first sight."""
+    sight = first_sight(records)
+    return sight is not None and (not sight.misaligned or sight.leading or len(records) >= PRINTED)

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from shrinkray_gpu.cu.access_survey import Survey
 from shrinkray_gpu.cu.cu_file import CuFile, read_cu
-from shrinkray_gpu.cu.device_sight import DeviceSight, first_sight
+from shrinkray_gpu.cu.device_sight import DeviceSight, first_sight, is_settled
 from shrinkray_gpu.cu.nvcc_words import SaidMessage, messages
 from shrinkray_gpu.cu.options import CuOptions
 from shrinkray_gpu.device import gpus, sanitizer_records
@@ -205,8 +205,12 @@ class NvccTrial:
         command = [*fence(sys.executable, replace(setup, left_open=OPENED), "/tmp"), *words]
         environment = {**environment, "TMPDIR": "/tmp"}  # where its pipes and sockets are, as without a fence
 
+        def settled(said: str) -> bool:
+            """Further records, of thousands of threads, take the sanitizer many times as long as the first."""
+            return is_settled(sanitizer_records.whole_records(said, "memcheck"))
+
         def seen(environment: Mapping[str, str]) -> _Seen:
-            run = run_words(command, environment=environment, cwd=self.cwd, seconds=limit, kept=None)
+            run = run_words(command, environment=environment, cwd=self.cwd, seconds=limit, kept=None, enough=settled)
             records = sanitizer_records.records(run.stdout, "memcheck")
             summary = sanitizer_records.summary(run.stdout)
             calls = frozenset(each.kind for each in records if not each.kernel)

@@ -148,6 +148,9 @@ class SanitizerRecords(Protocol):
     def records(self, text: str, tool: str) -> tuple[Record, ...]:
         """Those in the output of a run."""
 
+    def whole_records(self, text: str, tool: str) -> tuple[Record, ...]:
+        """The same of a run that goes on, as far as nothing more comes to them."""
+
     def record(self, text: str, tool: str) -> Record:
         """One record's text, read."""
 

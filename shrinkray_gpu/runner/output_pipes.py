@@ -6,6 +6,7 @@ import os
 import selectors
 import socket
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,6 +19,8 @@ MOST = 1 << 20
 """Bytes that a pipe holds at most."""
 TIMED_OUT: dict[str, Any] = {}
 """In place of a report: the deadline came first."""
+ENOUGH: dict[str, Any] = {}
+"""In place of a report: what was printed so far is all that was wanted."""
 
 
 @dataclass
@@ -47,9 +50,11 @@ class OutputPipes:
             os.close(writer)
         self.writers = ()
 
-    def until_report(self, link: socket.socket, deadline: float) -> dict[str, Any] | None:
+    def until_report(
+        self, link: socket.socket, deadline: float, enough: Callable[[str], bool] | None = None
+    ) -> dict[str, Any] | None:
         """Read output until the lane reports, or its watchdog says that it hangs; None if it closed without a report,
-        TIMED_OUT at the deadline. Raises BrokenMessage."""
+        TIMED_OUT at the deadline, ENOUGH as soon as `enough` says so of what was printed. Raises BrokenMessage."""
         with selectors.DefaultSelector() as selector:
             selector.register(link, selectors.EVENT_READ)
             for reader in self.readers:
@@ -66,6 +71,8 @@ class OutputPipes:
                             return None
                     if not self._read(key.fd):
                         selector.unregister(key.fd)
+                    elif enough is not None and enough(self.texts()[0]):
+                        return ENOUGH
 
     def drain(self) -> None:
         """Read what waits in the pipes, and no more: what is left of a candidate may write on."""

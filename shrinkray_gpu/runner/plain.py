@@ -10,7 +10,7 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -18,7 +18,7 @@ from pathlib import Path
 from shrinkray_gpu.runner import children
 from shrinkray_gpu.runner.guarded import MAIN, Guarded, KeeperKilled, MemoryCheck
 from shrinkray_gpu.runner.lanes import Setup
-from shrinkray_gpu.runner.output_pipes import KEPT, TIMED_OUT, OutputPipes
+from shrinkray_gpu.runner.output_pipes import ENOUGH, KEPT, TIMED_OUT, OutputPipes
 from shrinkray_gpu.runner.run import Run
 from shrinkray_gpu.runner.scratch_folder import scratch_folder
 
@@ -48,8 +48,10 @@ def run_words(
     cwd: Path,
     seconds: float,
     kept: int | None = KEPT,
+    enough: Callable[[str], bool] | None = None,
 ) -> Run:
-    """Run a command. What it started ends with it, or after `seconds`.
+    """Run a command. What it started ends with it, or after `seconds`, or as soon as `enough` says that its stdout has
+    told all that is wanted: then it has no exit status.
 
     Of each stream the first and last `kept` bytes are told, None: all. Raises OSError where it cannot be started.
     """
@@ -62,12 +64,12 @@ def run_words(
             return Run(mode="plain", exit=None, trouble=str(error))
         with closing(process):
             streams.close_writers()
-            told = streams.until_report(process.tie, started + seconds)
+            told = streams.until_report(process.tie, started + seconds, enough)
             unseen = told is TIMED_OUT and process.is_stopped()
         streams.drain()
         said, complained = streams.texts()
     status = told["status"] if told else None
-    short = memory.trouble(process.pid, status in (None, -signal.SIGKILL))
+    short = "" if told is ENOUGH else memory.trouble(process.pid, status in (None, -signal.SIGKILL))
     return Run(
         mode="plain",
         exit=None if status is None or status < 0 else status,

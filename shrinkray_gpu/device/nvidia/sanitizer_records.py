@@ -44,6 +44,13 @@ def records(text: str, tool: str) -> tuple[Record, ...]:
     return tuple(found)
 
 
+def whole_records(text: str, tool: str) -> tuple[Record, ...]:
+    """The records of a run that goes on, as far as nothing more comes to them."""
+    lines = text.splitlines(True)
+    margins = [at for at, line in enumerate(lines) if re.match(rf"{MARK}(?!  ).*\n", line)]
+    return records("".join(lines[: margins[-1]]), tool) if margins else ()
+
+
 def record(text: str, tool: str) -> Record:
     """One record's text, read."""
     title = text.partition("\n")[0]
