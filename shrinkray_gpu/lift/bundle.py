@@ -6,6 +6,7 @@ Text in, text out: nothing is imported or run. How it is done is told in `bundli
 from __future__ import annotations
 
 import ast
+import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +19,7 @@ from shrinkray_gpu.lift.bundling.meaning import Meanings
 from shrinkray_gpu.lift.bundling.module_files import Finder, ModuleFiles
 from shrinkray_gpu.lift.bundling.naming import name_table
 from shrinkray_gpu.lift.bundling.order import Walk
+from shrinkray_gpu.lift.bundling.reached import NotReached, ReachedModules
 from shrinkray_gpu.lift.bundling.reading import MAIN, Reader
 from shrinkray_gpu.lift.bundling.trouble import Unmergeable
 from shrinkray_gpu.lift.bundling.units import Unit
@@ -72,6 +74,23 @@ def bundle(
         kept = [unit.name for unit in modules if unit.path is not None and unit.program.text.strip()]
         data = data_files([main, *modules], folders)
         return Bundle(result, tuple(kept), data, _told(obstacles, _ordinary(reader, obstacles)))
+
+
+def bundle_reached(
+    entry: Path, text: str, *, roots: Sequence[Path], cwd: Path | None = None, relative: bool = False
+) -> Bundle | None:
+    """The same with nothing but what the script reaches, as its text tells: no module is run for what it does beside
+    that. None where the text does not tell, or where a module would still be imported."""
+    try:
+        finder = Finder(search_roots(Unit(MAIN, entry.resolve(), entry.name, False, Program.from_text(text)), roots))
+        reached = ReachedModules(finder)
+        script = reached.read(text)
+        with tempfile.TemporaryDirectory(prefix="shrink-") as folder:
+            reached.write(Path(folder))
+            found = bundle(entry, script, roots=[Path(folder)], cwd=cwd, relative=relative)
+    except (NotReached, cst.ParserSyntaxError, UsageError, SyntaxError, OSError, UnicodeDecodeError):
+        return None
+    return found if found.modules and not found.obstacles else None
 
 
 def modules(entry: Path, text: str, *, roots: Sequence[Path]) -> dict[str, Path]:

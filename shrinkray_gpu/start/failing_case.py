@@ -122,6 +122,11 @@ def launches_some(run: Run, shown: Run) -> bool:
     return all(each in left for each in map(_described, run.launches))
 
 
+def launches_alike(run: Run, other: Run) -> bool:
+    """Whether both made the same launches, whatever their tensors hold."""
+    return [*map(_described, run.launches)] == [*map(_described, other.launches)]
+
+
 def is_part(some: Sequence[object], others: Sequence[object]) -> bool:
     """Whether all of these are among the others, in that order, and both end with the same."""
     left = iter(others)

@@ -10,11 +10,12 @@ from pathlib import Path
 
 from shrinkray_gpu.command.entry import plain_script
 from shrinkray_gpu.judging.cold_tier import full_verdict
-from shrinkray_gpu.lift.bundle import bundle
+from shrinkray_gpu.lift.bundle import Bundle, bundle, bundle_reached
 from shrinkray_gpu.oracle import Oracle
 from shrinkray_gpu.runner.fence import OPENED, advice, refused
 from shrinkray_gpu.runner.run import Run
 from shrinkray_gpu.start.capture_runs import Runs
+from shrinkray_gpu.start.failing_case import launches_alike
 from shrinkray_gpu.start.given import Say, Start, UserProgram
 
 
@@ -27,6 +28,16 @@ def in_one_file(start: Start, oracle: Oracle, runs: Runs, say: Say) -> Start:
         if plain is None:
             return _where_it_is(start, given)
         text, roots = plain.text, list(plain.roots)
+
+    def shows(run: Run) -> bool:
+        return full_verdict(oracle, one.text, path.name, lambda _: run).faults
+
+    lean = bundle_reached(path, text, roots=roots, cwd=given.script.cwd, relative=True)
+    if lean is not None and start.reference is not None:
+        one = lean
+        seen = runs.until(shows, one.text, 1)
+        if shows(seen[-1]) and launches_alike(seen[-1], start.reference):
+            return _merged(start, one, seen)
     try:
         one = bundle(path, text, roots=roots, cwd=given.script.cwd, relative=True)
     except Exception as error:  # the program can be reduced all the same
@@ -36,9 +47,6 @@ def in_one_file(start: Start, oracle: Oracle, runs: Runs, say: Say) -> Start:
         say(f"it needs a module beside it: {obstacle}")
     if not one.modules and given.command is None:
         return start
-
-    def shows(run: Run) -> bool:
-        return full_verdict(oracle, one.text, path.name, lambda _: run).faults
 
     seen = runs.until(shows, one.text, runs.enough)
     if not shows(seen[-1]) and (whole := bundle(path, text, roots=roots, cwd=given.script.cwd)).text != one.text:
@@ -51,6 +59,10 @@ def in_one_file(start: Start, oracle: Oracle, runs: Runs, say: Say) -> Start:
         why = f": {fenced}" if fenced else ""
         say(f"in one file with its modules ({_listed(one.modules)}) the program does not show the fault{why}")
         return _where_it_is(start, given)
+    return _merged(start, one, seen)
+
+
+def _merged(start: Start, one: Bundle, seen: Sequence[Run]) -> Start:
     data = f"; it reads {', '.join(map(str, one.data))}" if one.data else ""
     told = f"{start.told}; " if start.told else ""
     many = "1 module" if len(one.modules) == 1 else f"{len(one.modules)} modules"

@@ -6,6 +6,8 @@ import shlex
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from shrinkray_gpu.reduction.size import lines
 from tests.e2e.command import only, plain, shrink
 from tests.e2e.programs import NARROW_TILES
@@ -117,3 +119,31 @@ def test_without_a_launch_the_modules_of_its_own_are_made_one_file(tmp_path: Pat
     (alone / "repro.py").write_text(told["text"])
     assert "IndexError" in plain(alone / "repro.py", cwd=alone).stderr
     assert lines(told["text"]) <= 2
+
+
+BY_NAMES = """\
+import importlib
+from tables.rows import Table
+for name in ("loud",):
+    importlib.import_module("tables." + name)
+"""
+
+
+@pytest.mark.parametrize("patch", ["", "import tables.rows\ntables.rows.FIRST = 5\n"], ids=["reached", "not reached"])
+def test_of_a_package_that_loads_modules_by_name_what_is_reached_is_made_one_file(tmp_path: Path, patch: str) -> None:
+    """A package with kernels imports all of itself. Where what it does then decides, it stays imported."""
+    (tmp_path / "tables").mkdir()
+    (tmp_path / "tables" / "__init__.py").write_text(BY_NAMES)
+    (tmp_path / "tables" / "loud.py").write_text(patch)
+    first = 0 if patch else 5
+    rows = f"FIRST = {first}\n\n\nclass Table:\n    def find(self, rows):\n        return rows[FIRST]\n"
+    (tmp_path / "tables" / "rows.py").write_text(rows)
+    told = reduced(
+        tmp_path,
+        *("--oracle", "exception:IndexError"),
+        text="from tables import Table\n\nprint(Table().find([1, 2]))\n",
+    )
+    if patch:
+        assert "import" in told["text"] and "tables" in told["text"]
+    else:
+        assert told["lifted"] == "in one file with 1 module of its own (tables.rows)" and "import" not in told["text"]
