@@ -76,7 +76,7 @@ def reduce(
     if code == 0:
         judgement = judge(planted, ask, repro)
     elif code is None:
-        last = next(reversed(error.split("\n")[:-1]), "it said nothing")
+        last = next(reversed((error or said).split("\n")[:-1]), "it said nothing")
         judgement = truth.Judgement("not reduced", f"no result within the time limit: {last}")
     else:
         words = (error or said).strip().splitlines()

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
-from shrinkray_gpu.calibration.compared import with_comparison
+from shrinkray_gpu.calibration.compared import first_look, with_comparison
 from shrinkray_gpu.calibration.in_lanes import in_lanes
 from shrinkray_gpu.calibration.limits import Limits
 from shrinkray_gpu.calibration.original import cold_plan
@@ -45,8 +46,10 @@ def make(
     try:
         if given is not None:
             lanes = lanes.fitting(given)
-        plan, colds = cold_plan(source, lanes, oracle, timeout=limits.timeout, seen=seen, bound=bound)
-        plan = with_comparison(plan, source, lanes, candidates=candidates)
+        with ThreadPoolExecutor(1, thread_name_prefix="comparison") as beside:
+            ahead = beside.submit(first_look, given, source, seen, lanes.cold) if given is not None and bound else None
+            plan, colds = cold_plan(source, lanes, oracle, timeout=limits.timeout, seen=seen, bound=bound)
+            plan = with_comparison(plan, source, lanes, candidates=candidates, ahead=ahead)
         if candidates:
             plan = with_written(plan, source)
         if only_cold:

@@ -2,22 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
 from shrinkray_gpu.calibration.absent import is_clean
 from shrinkray_gpu.calibration.plan import Plan
+from shrinkray_gpu.calibration.standing import lanes_that_fit
 from shrinkray_gpu.calibration.worker_lanes import LaneSet, fitting
 from shrinkray_gpu.errors import NoKernelInvolved, NotReproduced
 from shrinkray_gpu.oracle import Oracle
 from shrinkray_gpu.oracle.comparison_check import ComparisonCheck
 from shrinkray_gpu.oracle.failed_check import failed_check, is_of_values
 from shrinkray_gpu.oracle.same import SameFaultOracle
-from shrinkray_gpu.runner.inside.compare.comparison import AGAINST, BLAME, GOES_ON, KINDS, SAVE, UNSTEADY
+from shrinkray_gpu.runner.inside.compare.comparison import (
+    AGAINST,
+    BLAME,
+    GOES_ON,
+    KINDS,
+    SAVE,
+    UNSTEADY,
+    UNWRITTEN,
+)
 from shrinkray_gpu.runner.inside.compare.inputs import INPUT
 from shrinkray_gpu.runner.inside.compare.sides import BOTH, INSTEAD, PART, PROBE
 from shrinkray_gpu.runner.knob_settings import KnobSetting, parse_setting
+from shrinkray_gpu.runner.pool import Pool
 from shrinkray_gpu.runner.run import Comparison, Run
 
 SLOW = 30.0
@@ -31,15 +42,25 @@ FRACTIONS = ("0.1", "0.001", "1e-5", "0")
 OTHER = "the check that fails is another one from run to run, so candidates are not held against it"
 
 
-def with_comparison(plan: Plan, source: str, lanes: LaneSet, *, candidates: bool = True) -> Plan:
+def first_look(oracle: Oracle, source: str, seen: Sequence[Run], pool: Pool) -> Run | None:
+    """The run that `with_comparison` begins with, of an oracle that is bound; None where it needs none."""
+    if not (isinstance(oracle, SameFaultOracle) and seen and oracle.may_compare(seen[0], source)):
+        return None
+    return pool.cold(source, wants=(*oracle.needs.wants, *_asking((PART, PROBE), _recording(pool))))
+
+
+def with_comparison(
+    plan: Plan, source: str, lanes: LaneSet, *, candidates: bool = True, ahead: Future[Run | None] | None = None
+) -> Plan:
     """The plan whose oracle asks that, where the script itself fails behind a launch, and values that a launch wrote
     come to what it checks; else the plan as it is. The original runs two times more in cold processes; and for
-    `candidates`, which must come as near to passing, in a lane or two.
+    `candidates`, which must come as near to passing, in a lane or two. Their host may then get nothing of memory that
+    nobody wrote, if the original's does not. `ahead`: a `first_look` that is under way.
 
     Raises NoKernelInvolved where a check of values fails to which no launch's come, or are not seen to come, or where
     what they are held against does not stand; NotReproduced where nothing of the kind is seen, and the oracle asks for
     it."""
-    found = _with_check(plan, source, lanes if candidates else None)
+    found = _with_check(plan, source, lanes if candidates else None, ahead.result() if ahead is not None else None)
     if plan.oracle.needs.checked and not found.oracle.needs.compared:
         raise NotReproduced(
             f"{plan.pool.script.called} does not show 'mismatch': {found.mode.notes[-1] if found is not plan else NONE}"
@@ -47,16 +68,26 @@ def with_comparison(plan: Plan, source: str, lanes: LaneSet, *, candidates: bool
     return found
 
 
-def _with_check(plan: Plan, source: str, lanes: LaneSet | None) -> Plan:
+def _recording(pool: Pool) -> str:
+    """The file in which a comparison is kept. A program that is not as the user's has a fence."""
+    return str(Path(pool.setup.scratch) / "comparison")
+
+
+def _asking(kinds: Sequence[str], path: str) -> tuple[str, ...]:
+    return BLAME, KINDS + " ".join(kinds), SAVE + path
+
+
+def _with_check(plan: Plan, source: str, lanes: LaneSet | None, ahead: Run | None) -> Plan:
     oracle = plan.oracle
     flaky = plan.seen.faulted < plan.seen.runs
     if flaky or not isinstance(oracle, SameFaultOracle) or not oracle.may_compare(plan.reference, source):
         return plan
-    path = str(Path(plan.pool.setup.scratch) / "comparison")  # a program that is not as the user's has a fence
+    path = _recording(plan.pool)
     # The kernel may fault at other sizes; a stale result of the case before is right where both draw the same.
     for kinds, more in (((PART, PROBE), ()), ((PART,), ()), ((PART,), (GOES_ON,))):
         wants = (*oracle.needs.wants, *more)
-        first = plan.pool.cold(source, wants=(*wants, BLAME, KINDS + " ".join(kinds), SAVE + path))
+        first = ahead or plan.pool.cold(source, wants=(*wants, *_asking(kinds, path)))
+        ahead = None
         if oracle.judge(first).faults:
             break
     if not oracle.judge(first).faults:
@@ -74,7 +105,11 @@ def _with_check(plan: Plan, source: str, lanes: LaneSet | None) -> Plan:
             f"{plan.pool.script.called} fails a check of what {seen.kernels[-1]} wrote, and no kernel is to blame for "
             f"that: {seen.blame}. To reduce the failure all the same, add --no-guards"
         )
-    again = plan.pool.cold(source, wants=(*wants, AGAINST + path, UNSTEADY + " ".join(ALL)))
+    asked = (*wants, AGAINST + path, UNSTEADY + " ".join(ALL))
+    again = plan.pool.cold(source, wants=(*asked, UNWRITTEN) if lanes is not None else asked)
+    is_written = lanes is not None and not again.unwritten and oracle.judge(again).faults
+    if lanes is not None and not is_written:  # with a pattern in its memory it may be another check that fails
+        again = plan.pool.cold(source, wants=asked)
     held = ComparisonCheck(seen, path)
     if again.comparison is not None:
         held = replace(held, unsteady=frozenset(again.comparison.moved))
@@ -85,6 +120,7 @@ def _with_check(plan: Plan, source: str, lanes: LaneSet | None) -> Plan:
     if lanes is not None:
         held = replace(held, apart=_apart(plan, source, wants, lanes))
     compared = oracle.comparing(held, draws_go_on=GOES_ON in wants)
+    compared = compared.guarding_memory() if is_written else compared
     pool = fitting(plan.pool, compared) or plan.pool
     plan = replace(plan, seen=replace(plan.seen, oracle=compared), pool=pool).noted(held.told())
     return plan if PROBE in kinds else plan.noted(SIZES)
@@ -122,19 +158,30 @@ def _apart(plan: Plan, source: str, wants: tuple[str, ...], lanes: LaneSet) -> s
     What a lane does not show cold processes are asked."""
     fractions = FRACTIONS if plan.seen.cold_seconds < SLOW else FRACTIONS[1:2]
     warm = lanes.up(plan.oracle, wait=True)
-    asked: list[Callable[[KnobSetting], Run]] = [lambda way: plan.pool.cold(source, way=way, wants=wants)]
+    asked: list[tuple[int, Callable[[KnobSetting], Run]]] = [
+        (1, lambda way: plan.pool.cold(source, way=way, wants=wants))
+    ]
     if warm is not None:
-        asked.insert(0, lambda way: warm.run(source, fresh=True, way=way, wants=wants))
-    found = (_enough(plan.oracle, fractions, run) for run in asked)
+        jobs = lanes_that_fit(warm, warm.jobs)
+        asked.insert(0, (jobs, lambda way: warm.run(source, fresh=True, way=way, wants=wants)))
+    found = (_enough(plan.oracle, fractions, run, jobs) for jobs, run in asked)
     return next(filter(None, found), "")
 
 
-def _enough(oracle: Oracle, fractions: Iterable[str], ask: Callable[[KnobSetting], Run]) -> str:
-    """The first of the fractions with which such a run passes; empty: none."""
-    for fraction in fractions:
-        run = ask(parse_setting(f"apart={fraction}"))
+def _enough(oracle: Oracle, fractions: Sequence[str], ask: Callable[[KnobSetting], Run], jobs: int) -> str:
+    """The first of the fractions with which such a run passes; empty: none. So many are asked at a time."""
+    for fraction, run in _asked(fractions, ask, jobs):
         if not any(run.turned.values()):
             return ""
         if not oracle.judge(run).faults:
             return fraction if is_clean(run) else ""
     return ""
+
+
+def _asked(
+    fractions: Sequence[str], ask: Callable[[KnobSetting], Run], jobs: int
+) -> Iterator[tuple[str, Run]]:
+    with ThreadPoolExecutor(jobs) as threads:
+        for at in range(0, len(fractions), jobs):
+            some = fractions[at : at + jobs]
+            yield from zip(some, threads.map(ask, [parse_setting(f"apart={each}") for each in some]))

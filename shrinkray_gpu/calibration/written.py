@@ -21,7 +21,7 @@ def with_written(plan: Plan, source: str) -> Plan:
     """The plan whose oracle asks that of each candidate; the plan as it is where the original reads such memory itself,
     or ends in another way when it holds a pattern. The original runs once more, in a cold process."""
     oracle = plan.oracle
-    if not isinstance(oracle, SameFaultOracle) or not oracle.strict or oracle.reference is None:
+    if not isinstance(oracle, SameFaultOracle) or not oracle.strict or oracle.reference is None or oracle.needs.written:
         return plan
     is_flaky = plan.seen.faulted < plan.seen.runs
     if oracle.reference.fault.phase not in OF_HOST or oracle.needs.timing or is_flaky:

@@ -36,7 +36,7 @@ def in_one_file(start: Start, oracle: Oracle, runs: Runs, say: Say) -> Start:
     if lean is not None and start.reference is not None:
         one = lean
         seen = runs.until(shows, one.text, 1)
-        if shows(seen[-1]) and launches_alike(seen[-1], start.reference):
+        if shows(seen[-1]) and _alike(seen[-1], start.reference, lambda: runs.until(shows, one.text, 1)[-1]):
             return _merged(start, one, seen)
     try:
         one = bundle(path, text, roots=roots, cwd=given.script.cwd, relative=True)
@@ -60,6 +60,18 @@ def in_one_file(start: Start, oracle: Oracle, runs: Runs, say: Say) -> Start:
         say(f"in one file with its modules ({_listed(one.modules)}) the program does not show the fault{why}")
         return _where_it_is(start, given)
     return _merged(start, one, seen)
+
+
+def _alike(run: Run, original: Run, again: Callable[[], Run]) -> bool:
+    """Whether a run made the launches of the original, and fails as it did, to the last digit; or not twice alike."""
+    if not launches_alike(run, original):
+        return False
+    failures = run.failure, original.failure
+    told, wanted = ((each.type, each.text) if each is not None else None for each in failures)
+    if told == wanted or told is None or wanted is None:
+        return told == wanted
+    failure = again().failure
+    return told[0] == wanted[0] and failure is not None and failure.text != told[1]
 
 
 def _merged(start: Start, one: Bundle, seen: Sequence[Run]) -> Start:
