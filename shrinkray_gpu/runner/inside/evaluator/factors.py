@@ -38,10 +38,12 @@ class Factors:
         return [(step, value) for step, value in others if step.kind == kinds.ARGUMENT or value not in tiles]
 
     def repeated(self) -> List[Tuple[Step, int]]:
-        """The factors that are one stride of the tensor, several times."""
-        counted = Counter(value for _, value in self.factors())
+        """The factors that are one stride of the tensor, several times. The extent of a row is as long as its stride,
+        and multiplies no index."""
+        factors = [(step, value) for step, value in self.factors() if self._takes_index(step)]
+        counted = Counter(value for _, value in factors)
         own = own_strides(self.buffer)
-        return [(step, value) for step, value in self.factors() if counted[value] > 1 and value in own]
+        return [(step, value) for step, value in factors if counted[value] > 1 and value in own]
 
     def contradicting(self) -> List[Tuple[Step, int, int]]:
         """Those that are no stride of the tensor, or else one of it several times, though with another of its strides,
