@@ -8,7 +8,8 @@
 
 Which programs there are, and how each is asked for, is in slipping/programs.toml. A result is *true* if it shows the
 fault, and ends well with the fix; *slipped* if it shows the fault with the fix, too. It is *undecided* if the fix finds
-no place, or if the fixed result fails otherwise: look at OUT/NAME/repro.py and fixed.py. *Refused*: the tool does not
+no place, if the fixed result fails otherwise, or if what failed no longer happens in it: look at OUT/NAME/repro.py and
+fixed.py. *Refused*: the tool does not
 reduce the program. *Not reduced*: there is no result within the time. OUT/rows.jsonl gets a row a program as soon as it
 is known; a run that was stopped goes on where it was, as long as the tree has the same commit.
 """
@@ -35,6 +36,7 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT), str(ROOT / "benchmarks")]
 
 import carried_fix  # noqa: E402
+import still_happens  # noqa: E402
 from seeding import packages, reducing, truth  # noqa: E402
 
 from shrinkray_gpu.events import printed_result  # noqa: E402
@@ -141,7 +143,10 @@ def judged(program: Program, source: str, repro: Path, shrink: Shrink) -> tuple[
     if fix.text is None:
         return "undecided", f"the fix finds no place: {fix.why}"
     (repro.parent / "fixed.py").write_text(fix.text)
-    return with_fix(*shrink("fixed.py", *program.asked, "--check", seconds=CHECK), fix.whole, fix.why)
+    verdict, why = with_fix(*shrink("fixed.py", *program.asked, "--check", seconds=CHECK), fix.whole, fix.why)
+    if verdict == "true" and not program.gpu and (gone := still_happens.what_is_lost(text, fix.text, program.arch)):
+        return "undecided", f"with the fix {gone}"
+    return verdict, why
 
 
 def with_fix(code: int | None, said: str, error: str, whole: bool, why: str) -> tuple[str, str]:

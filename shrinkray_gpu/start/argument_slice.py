@@ -18,6 +18,7 @@ from shrinkray_gpu.start.statements import by_name, is_kernel, names, parameters
 from shrinkray_gpu.start.writing_part import writing_part
 
 MARK, HEAD, PARTS = "  # shrink: keep", "  # shrink: keep-head", "  # shrink: keep-parts "
+_COMMENT = re.compile(r"\s*#[^'\"]*$")
 HELION = "_helion_"
 """What Helion puts before the name of a kernel that it generates code of."""
 _MARKS = re.compile(rf"{MARK}(?:-head|-parts .*)?$", re.MULTILINE)
@@ -228,9 +229,10 @@ def marked(text: str, found: Slice, mark: str = MARK) -> str:
         _mark(lines, last, HEAD, last.end_col_offset)
     for each in found.functions:
         above = range(each.body[0].lineno - 2, each.lineno - 2, -1)
-        end = next((at for at in above if lines[at].rstrip().endswith(":")), None)
+        code = {at: _COMMENT.sub("", lines[at]).rstrip() for at in above}
+        end = next((at for at in above if code[at].endswith(":")), None)
         if end is not None:
-            lines[end] = lines[end].rstrip() + HEAD
+            lines[end] = code[end] + HEAD
     return "\n".join(lines)
 
 

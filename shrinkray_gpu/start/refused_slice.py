@@ -2,7 +2,8 @@
 two, a type out of a table, the text of an instruction. Lifted, the kernel has that as a literal, and the computation,
 where the mistake may be, is gone. So both stay: what the statement hangs on in the kernel, and what the host does to
 make it. The same holds for the type of a tensor, where the host does not state it. A compiler that crashes is another
-matter: there the kernel is what its maintainers want.
+matter: there the kernel is what its maintainers want. It holds, too, for what the host leaves out and a switch of the
+kernel counts on.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import ast
 import copy
 import re
 from collections.abc import Collection, Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from shrinkray_gpu.oracle import speech
 from shrinkray_gpu.oracle.fault import FRONT_END, Fault, broken_compile
@@ -148,10 +149,33 @@ def not_stated(text: str, run: Run) -> list[str]:
     return unknown
 
 
-def passed_types(run: Run) -> dict[str, str]:
-    """The element types of the tensors that the last launch got, the one that is refused, by parameter."""
+def left_out(text: str, run: Run) -> list[str]:
+    """The parameters that the refused operation takes and for which the host passes None, though its text does not say
+    so; and the switches that lead to the operation all the same."""
+    refused = refusal(run)
+    if refused is None or not FRONT_END.search(refused.fault.klass):
+        return []
+    tree = ast.parse(text)
+    found, kernel = _in_kernel(tree, refused), function(tree, refused.kernel)
+    place = _refused(kernel, tree, refused.fault, refused.said) if kernel is not None else None
+    if found is None or kernel is None or place is None:
+        return []
+    absent = {each["name"] for each in _last_arguments(run) if each["kind"] == "value" and each["text"] == "None"}
+    wanted = [name for name in found[2] if name in absent]
+    wanted = [name for name in wanted if not all(map(_is_written, _passed(tree, refused.kernel, name)))]
+    around = _gates(kernel, place[0])
+    return [*wanted, *(name for name in found[1] if name in around)] if wanted else []
+
+
+def _last_arguments(run: Run) -> list[Any]:
+    """Those of the last launch, the one that is refused."""
     launches = run.captured["launches"] if run.captured else []
-    given = launches[-1].get("arguments", []) if launches else []
+    return [*launches[-1].get("arguments", [])] if launches else []
+
+
+def passed_types(run: Run) -> dict[str, str]:
+    """The element types of the tensors that the last launch got, by parameter."""
+    given = _last_arguments(run)
     return {each["name"]: each["dtype"].removeprefix("torch.") for each in given if each["kind"] == "tensor"}
 
 

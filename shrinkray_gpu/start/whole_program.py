@@ -38,6 +38,7 @@ from shrinkray_gpu.start.one_file import in_one_file
 from shrinkray_gpu.start.option_slice import with_options_kept
 from shrinkray_gpu.start.refused_slice import (
     is_of_child,
+    left_out,
     made_constants,
     not_stated,
     passed_types,
@@ -230,6 +231,7 @@ class WholeProgram:
         if is_of_child(run):
             return None
         wanted = [*self._refused_for_number(text, oracle, run), *self._refused_for_type(text, oracle, run)]
+        wanted = list(dict.fromkeys([*wanted, *left_out(text, run)]))
         if not with_refused_kept(text, run, wanted):
             return None
         told = "not lifted: what the compiler refuses hangs on what the host computes"

@@ -81,3 +81,22 @@ def test_a_kernel_of_cuda_by_name_by_keyword_and_at_once() -> None:
     assert found["block of the launch at line 1 is (1, 1, 1)"].endswith("(block=(1, 1, 1), grid=grid)\n")
     assert not any(what.startswith("grid") for what in found)
     assert offers(launches, "kernel((7, 16, 1), (256, 1, 1))\n") == {}, "of a function that is not seen nobody knows"
+
+
+def test_zeros_instead_of_a_launch_that_fills_a_tensor() -> None:
+    """No repro may read memory that nobody wrote, so the launch alone could not go."""
+    text = """
+        x = torch.empty(4)
+        self.y = x.new_empty(4)
+        z = torch.ones(4)
+        k[g](x, self.y, BLOCK=4)
+        k[g](z, 1, BLOCK=4)
+    """
+    found = after_kernel(lines(text))
+    assert found["zeros instead of the launch at line 6"] == lines("""
+        x = torch.zeros(4)
+        self.y = x.new_zeros(4)
+        z = torch.ones(4)
+        k[g](z, 1, BLOCK=4)
+    """)
+    assert "zeros instead of the launch at line 7" not in found

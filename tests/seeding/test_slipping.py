@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 import slipping
+import still_happens
 
 from shrinkray_gpu.same_fault.patch import patches
 
@@ -90,3 +91,34 @@ def test_programs_of_a_folder_are_reduced_and_judged_and_not_again(tmp_path: Pat
     again = subprocess.run(command, capture_output=True, text=True)
     assert again.stdout.splitlines()[-1] == first.stdout.splitlines()[-1]
     assert len((out / "rows.jsonl").read_text().splitlines()) == 2
+
+
+SHARE = """\
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def kernel(x, count):
+    at = tl.arange(0, 16)
+    tl.store(x + at, 1.0, mask=at < count)
+
+
+kernel[(1,)](torch.zeros(8, device="cuda"), 16)
+torch.cuda.synchronize()
+"""
+
+
+def test_a_fix_with_which_nothing_is_accessed_any_more_is_no_repair() -> None:
+    assert still_happens.what_is_lost(SHARE, SHARE.replace('"), 16)', '"), 8)')) == ""
+    assert still_happens.what_is_lost(SHARE, SHARE.replace('"), 16)', '"), 0)')) == (
+        "0 accesses of kernel touch memory instead of 1"
+    )
+    assert still_happens.what_is_lost(SHARE, SHARE.replace("(1,)", "(0,)")) == "kernel is launched no more"
+
+
+def test_what_the_compiler_refused_is_compiled_with_the_fix() -> None:
+    refused = PROGRAM.replace("\nmain()", "\nmain() if True else None")
+    assert still_happens.what_is_lost(refused, refused.replace("48", "64")) == ""
+    assert still_happens.what_is_lost(refused, refused.replace("True", "False")) == "kernel is compiled no more"

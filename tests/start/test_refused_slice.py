@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import dataclasses
+from typing import Any
 
 import pytest
 
@@ -11,6 +12,7 @@ from shrinkray_gpu.runner.run import Compilation, Failure, Run
 from shrinkray_gpu.start.argument_slice import HEAD, MARK, PARTS
 from shrinkray_gpu.start.refused_slice import (
     is_computed,
+    left_out,
     made_constants,
     made_gates,
     not_stated,
@@ -275,3 +277,47 @@ def test_a_switch_around_the_refused_statement_is_no_number_that_it_hangs_on(
 def test_a_switch_that_is_read_elsewhere_is_no_gate() -> None:
     text = GATED.format(block="128", wide="block < width").replace("count = 0\n", "count = WIDE\n")
     assert made_gates(text, LOOP) == [] and made_constants(text, LOOP) == ["BLOCK", "WIDE"]
+
+
+def test_a_comment_behind_the_head_of_a_kernel_is_no_reason_to_lose_its_types() -> None:
+    """Without `constexpr` a switch is compiled both ways, and what it keeps out is refused with the fix, too."""
+    for comment in ("# fmt: skip", "# noqa: C901"):
+        marked = with_refused_kept(PROGRAM.replace(KERNEL, f"{KERNEL}  {comment}"), refused(2, RANGE), ["BLOCK"])
+        assert f"{KERNEL}{HEAD}\n" in marked
+
+
+BIASED = """\
+@triton.jit
+def kernel(x, bias, out, HAS_BIAS: tl.constexpr, OTHER: tl.constexpr):
+    if HAS_BIAS:
+        v = tl.load(bias + 1)
+    if OTHER:
+        tl.store(out, x)
+
+def run(layer, x):
+    kernel[(1,)](x, layer.bias, x, HAS_BIAS=layer.uses_bias, OTHER=True)
+
+run(Layer(), torch.zeros(4))
+"""
+NONE = "AttributeError(\"'NoneType' object has no attribute 'type'\")"
+
+
+@pytest.mark.parametrize(
+    ("program", "bias", "wanted"),
+    [
+        (BIASED, "None", ["bias", "HAS_BIAS"]),
+        (BIASED, "7", []),
+        (BIASED.replace("layer.bias, x", "None, x"), "None", []),
+        (BIASED.replace("bias + 1", "out + 1"), "None", []),
+    ],
+)
+def test_what_the_host_leaves_out_and_a_switch_counts_on_is_its_doing(
+    program: str, bias: str, wanted: list[str]
+) -> None:
+    run = refused(3, NONE)
+    failure = dataclasses.replace(run.failure, text=run.failure.text.replace("at 3:4:", "at 3:20:"))  # type: ignore
+    given = [{"kind": "value", "name": "bias", "text": bias}]
+    captured: Any = {"launches": [{"kernel": "kernel", "arguments": given}]}
+    [compiled] = run.compiles
+    compiles = (dataclasses.replace(compiled, failure=failure),)
+    assert left_out(program, dataclasses.replace(run, captured=captured, compiles=compiles)) == wanted

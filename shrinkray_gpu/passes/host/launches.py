@@ -4,11 +4,14 @@ A one-program grid says that the fault is no race and no matter of sizes, and ru
 launches go; `num_warps=`, `num_stages=` and the like stay only where the fault depends on them, which tells the
 maintainer where to look. A grid computed by a lambda becomes a plain tuple, so that its sizes can shrink. Kernels of
 CUDA C++ that Python launches (`torch.cuda._compile_kernel`) have a grid and a block of threads.
+
+Where a launch goes, what it alone may have written becomes zeros: no repro may read memory that nobody wrote.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from math import prod
 
 import libcst as cst
@@ -24,6 +27,7 @@ from shrinkray_gpu.source.pinning import assigned_value
 from shrinkray_gpu.source.scoping import variables_by_read
 from shrinkray_gpu.source.tree import dotted_text, every, line_number, source, statement, within
 
+ZEROED = {"empty": "zeros", "empty_like": "zeros_like", "new_empty": "new_zeros"}
 WARP = 32
 """Threads of a warp: instructions for whole warps want no fewer."""
 
@@ -35,6 +39,7 @@ def find(program: Program) -> Iterator[Edit]:
         if (grid := _grid(call)) is not None and _is_launch(program, call)
     }
     yield from _one_alone(program, list(launches))
+    yield from _zeros_instead(program, launches)
     for call, grid in launches.items():
         yield from _smaller_grid(program, call, grid)
         yield from _plain_grid(program, call, grid)
@@ -86,6 +91,23 @@ def _one_alone(program: Program, launches: list[cst.Call]) -> Iterator[Edit]:
     for kept in reversed(launches):  # warm-ups come first, the failing one last
         others = [line for call, line in alone.items() if call is not kept]
         yield removal(program, f"only the launch at line {line_number(program, kept)}", *others)
+
+
+def _zeros_instead(program: Program, launches: Iterable[cst.Call]) -> Iterator[Edit]:
+    """Without a launch, and with zeros in the tensors among its arguments that began with nothing."""
+    made: dict[str, list[cst.Attribute]] = {}
+    for assign in every(program, cst.Assign):
+        called = assign.value.func if isinstance(assign.value, cst.Call) else None
+        if isinstance(called, cst.Attribute) and called.attr.value in ZEROED:
+            for target in assign.targets:
+                made.setdefault(source(program, target.target), []).append(called)
+    for call in launches:
+        line = statement(program, call)
+        begun = [each for arg in call.args for each in made.get(source(program, arg.value), ())]
+        if begun and isinstance(line, cst.Expr) and line.value is call:
+            without = removal(program, f"zeros instead of the launch at line {line_number(program, call)}", line)
+            zeros = (Replace(each.attr, (ZEROED[each.attr.value],)) for each in dict.fromkeys(begun))
+            yield replace(without, changes=(*without.changes, *zeros))
 
 
 def _smaller_grid(program: Program, call: cst.Call, grid: cst.BaseExpression) -> Iterator[Edit]:

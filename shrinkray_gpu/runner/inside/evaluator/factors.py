@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import Dict, List, Optional, Set, Tuple
+from typing import Dict, Iterator, List, Optional, Set, Tuple
 
 from ..static import cause as kinds
 from .counterfactual import Counterfactual
 from .memory import Buffer
+from .module import MAKES_BLOCK
 from .numbers import Unfollowed, ends, wrapped
 from .trace import FACTOR, TERM, Step, Trace, unique
 from .types import extents, signature
@@ -37,10 +38,12 @@ class Factors:
         return [(step, value) for step, value in others if step.kind == kinds.ARGUMENT or value not in tiles]
 
     def repeated(self) -> List[Tuple[Step, int]]:
-        """The factors that are one stride of the tensor, several times."""
-        counted = Counter(value for _, value in self.factors())
+        """The factors that are one stride of the tensor, several times. The extent of a row is as long as its stride,
+        and multiplies no index."""
+        factors = [(step, value) for step, value in self.factors() if self._takes_index(step)]
+        counted = Counter(value for _, value in factors)
         own = own_strides(self.buffer)
-        return [(step, value) for step, value in self.factors() if counted[value] > 1 and value in own]
+        return [(step, value) for step, value in factors if counted[value] > 1 and value in own]
 
     def contradicting(self) -> List[Tuple[Step, int, int]]:
         """Those that are no stride of the tensor, or else one of it several times, though with another of its strides,
@@ -58,10 +61,19 @@ class Factors:
 
     def _takes_index(self, step: Step) -> bool:
         """Whether it multiplies what varies, and no stride of the tensor: what does that is itself an index."""
+        if any(leaf.name == step.name and leaf.frame is step.frame for leaf in self._declared()):
+            return True
         own = {stride for stride in own_strides(self.buffer) if stride != 1}
         beside = [leaf for leaves in self.trace.beside(step, "arith.muli") for leaf in leaves]
         strides = any(leaf.kind in (kinds.ARGUMENT, kinds.CONSTANT) and leaf.scalar in own for leaf in beside)
         return not strides and any(leaf.kind in (*kinds.INDICES, kinds.LOADED) for leaf in beside)
+
+    def _declared(self) -> Iterator[Step]:
+        """What the strides of a block pointer are made of: each multiplies the index of its dimension."""
+        for pointer in self.trace.steps:
+            if pointer.op is not None and pointer.op.name == MAKES_BLOCK:
+                for side in self.trace.inputs(pointer):
+                    yield from self.trace.below(side) if side.role == FACTOR else ()
 
     def _cure(self, step: Step, value: int) -> Optional[int]:
         """The stride of the tensor that explains the access in place of this factor."""

@@ -20,6 +20,7 @@ DESCRIBED = (
     "tt.experimental_descriptor_store",
 )
 MAKES_DESCRIPTOR = "tt.make_tensor_descriptor"
+MAKES_BLOCK = "tt.make_tensor_ptr"
 REACHING = frozenset((*ACCESSES, *DESCRIBED, MAKES_DESCRIPTOR))
 """All operations that may go beyond a tensor."""
 DIVISIONS = frozenset("arith." + name for name in "divsi divui remsi remui ceildivsi ceildivui floordivsi".split())

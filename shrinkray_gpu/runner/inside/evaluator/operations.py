@@ -13,7 +13,7 @@ from . import integers, loops, shapes
 from .atomics import ORDER, given_back, hangs_on_order
 from .machine import Machine
 from .memory import Address, BlockPointer, Described
-from .module import ACCESSES, DESCRIBED, MAKES_DESCRIPTOR, listed
+from .module import ACCESSES, DESCRIBED, MAKES_BLOCK, MAKES_DESCRIPTOR, listed
 from .numbers import Lanes, Number, Pair, TooLarge, Unfollowed, exact, pair, wrapped
 from .types import extents, pointee, signature
 
@@ -225,7 +225,7 @@ HANDLERS: Dict[str, Callable[[Machine, Op], None]] = {
     "tt.call": Machine.call,
     "tt.addptr": offset_pointer,
     MAKES_DESCRIPTOR: describe,
-    "tt.make_tensor_ptr": block_pointer,
+    MAKES_BLOCK: block_pointer,
     "tt.advance": advance,
     "tt.get_program_id": program_id,
     "tt.get_num_programs": program_count,

@@ -12,7 +12,7 @@ from ..static.ttgir import Op
 from .access import Lane, at
 from .machine import Frame
 from .memory import Address
-from .module import ACCESSES, IrFunction, called
+from .module import ACCESSES, MAKES_BLOCK, IrFunction, called, listed
 from .numbers import Unfollowed, exact, number, wrapped
 from .types import extents, signature
 
@@ -271,6 +271,9 @@ def _role(op: Op, place: int, role: str) -> str:
     """What an operand is to the access, given what the result is."""
     if role in (BOUND, CONDITION, DIVISOR):
         return role
+    if op.name == MAKES_BLOCK:
+        lengths = [len(names) for names in listed(op)]
+        return role if not 0 < place <= sum(lengths[:2]) else BOUND if place <= lengths[0] else FACTOR
     if op.name in ("arith.muli", "arith.shli"):
         return FACTOR
     if role == FACTOR and op.name in ("arith.addi", "arith.subi"):
@@ -288,7 +291,7 @@ def _axes_before(op: Optional[Op], axes: Axes) -> Axes:
     """The axes of an operation's operands, given those of its result."""
     if op is None or axes is None or op.name in _KEEPS or op.name.startswith(("arith.", "scf.", "math.")):
         return axes
-    if op.name == "tt.splat":
+    if op.name in ("tt.splat", MAKES_BLOCK):
         return ()
     if op.name == "tt.expand_dims":
         found = re.search(r"axis = (\d+)", op.body)

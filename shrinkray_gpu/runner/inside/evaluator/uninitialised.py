@@ -12,10 +12,10 @@ from ..static.cause import Cause, Evaluation
 from . import shapes
 from .access import can_be_false, reach
 from .causes import place_of
-from .launch import INSIDE, Found, LaunchedKernel, first_program, found_of, left, look
-from .memory import Buffer, Described
+from .launch import INSIDE, OUTSIDE, Found, LaunchedKernel, first_program, found_of, left, look
+from .memory import Address, Buffer, Described
 from .module import family
-from .numbers import ALL, Algebra, Unfollowed
+from .numbers import ALL, Algebra, Unfollowed, wrapped
 from .trace import FACTOR, TERM, Trace, inputs_of
 from .types import extents, signature
 
@@ -50,9 +50,16 @@ def _judged(launch: LaunchedKernel, found: Found) -> Tuple[bool, str]:
         return False, found.why or "a load through an unknown pointer"
     if buffer.written is None or _writes(launch, buffer):
         return False, "which elements of the tensor were written before is not known"
-    if isinstance(mask, Unfollowed) or found.state != INSIDE:
-        return False, found.why or getattr(mask, "why", "it leaves its tensor")
-    return True, ""
+    why = found.why or getattr(mask, "why", "" if found.state == INSIDE else "it leaves its tensor")
+    known = not isinstance(mask, Unfollowed) and (found.state == INSIDE or found.state == OUTSIDE and _enters(found))
+    return known, why
+
+
+def _enters(found: Found) -> bool:
+    """Whether a load that leaves its tensor is of the tensor in other lanes."""
+    assert found.buffer is not None and isinstance(found.note.subject, Address)
+    reached = reach(Algebra(), wrapped(found.note.subject.offset), found.note.mask)
+    return reached is not None and reached.low < found.buffer.size and reached.high >= 0
 
 
 def _writes(launch: LaunchedKernel, buffer: Buffer) -> bool:

@@ -152,3 +152,29 @@ def _run(play: Play, text: str) -> Run:
     assert found is not None
     launch = Launch("walk", "0", (1,), synced=True, causes=found.causes, unfollowed="")
     return Run("virtual", 1, virtual=True, launches=(launch,))
+
+
+STRIP = """
+import torch, triton, triton.language as tl
+
+
+@triton.jit
+def strip(x, depth, stride_row, stride_depth, B: tl.constexpr):
+    k = tl.arange(0, B)
+    at = x + tl.program_id(0) * 8 * stride_row + k * stride_depth
+    for row in range(8):
+        for start in range(0, depth, B):
+            tl.device_print("", tl.load(at, mask=k < depth - start, other=0.0))
+            at += B * stride_depth
+        at += stride_row - depth * stride_depth
+
+
+strip[(5,)](torch.zeros(40, 200, device="cuda"), 200, 200, 1, B=64)
+"""
+
+
+def test_the_length_of_a_row_that_goes_back_is_no_second_stride(play: Play) -> None:
+    """With a stride of 1 for the rows all is inside, too. But the pointer goes back by too little after each row."""
+    found = causes(play, STRIP)
+    assert found is not None and found.causes[0].kind == WRONG_MASK, found
+    assert causes(play, STRIP.replace("- depth * stride", "- tl.cdiv(depth, B) * B * stride")) is None

@@ -38,6 +38,11 @@ def chosen(x, y, flags):
 
 
 @triton.jit
+def beyond(x, y):
+    tl.store(y, tl.load(x + 100))
+
+
+@triton.jit
 def described(x, y):
     d = tl.make_tensor_descriptor(x, [4, 16], [16, 1], [4, 16])
     tl.store(y + tl.arange(0, 4)[:, None] * 16 + tl.arange(0, 16)[None, :], d.load([0, 0]))
@@ -67,11 +72,16 @@ scaled[(4,)](half, out, 64, 16)
 chosen[(1,)](empty(), out, ones)
 described[(1,)](empty(), out)
 described[(1,)](ones, out)
+scaled[(5,)](empty(), out, 80, 16)
+beyond[(1,)](empty(), out)
 """
 UNWRITTEN = {0: False, 4: True, 6: False}
 """By the number of the launch, whether only a later program instance loads what nobody wrote."""
 PARTLY = "which elements of the tensor were written before"
-UNKNOWN = {8: PARTLY, 10: PARTLY, 11: PARTLY, 12: "a load of f32 decides", 13: "descriptor"}
+OUTSIDE = "it leaves its tensor"
+UNKNOWN = {8: PARTLY, 10: PARTLY, 11: PARTLY, 12: "a load of f32 decides", 13: "descriptor", 16: OUTSIDE}
+LEAVING = 15
+"""A launch that loads what nobody wrote, and goes on beyond the tensor."""
 
 
 @pytest.mark.parametrize("at", UNWRITTEN)
@@ -87,12 +97,17 @@ def test_what_is_not_known_is_no_fault(played: list[dict[str, Any]], at: int) ->
     assert not played[at]["causes"] and not played[at]["fault"] and UNKNOWN[at] in played[at]["unfollowed"]
 
 
+def test_a_load_that_leaves_its_tensor_is_of_unwritten_memory_too(played: list[dict[str, Any]]) -> None:
+    assert {found["breaks"] for found in played[LEAVING]["causes"]} == {"bounds", "uninitialised"}
+    assert OUTSIDE in played[LEAVING]["unfollowed"] and not played[LEAVING]["fault"]
+
+
 def test_no_device_tells_of_it(outcome: Outcome) -> None:
     assert not outcome.sticky
 
 
 def test_the_others_are_sound(played: list[dict[str, Any]]) -> None:
-    sound = [each for at, each in enumerate(played) if at not in UNWRITTEN and at not in UNKNOWN]
+    sound = [each for at, each in enumerate(played) if at not in {*UNWRITTEN, *UNKNOWN, LEAVING}]
     assert len(sound) == 7
     assert [each for each in sound if each["causes"] or each["unfollowed"] or each["fault"]] == []
 
