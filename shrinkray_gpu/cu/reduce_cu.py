@@ -310,6 +310,8 @@ def first_fault(
     whole = threads.submit(trial.build, text, last, limit, first_look)
     outcome: CuOutcome | None = None
     for stage in STAGES:
+        if stage == "object":
+            whole.result()  # if that was linked, nothing is built for this stage
         outcome = whole.result() if stage == last else trial.build(text, stage, limit, first_look)
         if trial.is_for_several(outcome):
             continue
