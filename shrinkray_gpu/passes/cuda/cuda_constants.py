@@ -79,7 +79,12 @@ def _call_like_macro(source: Source, node: Node) -> Iterator[Edit]:
             return
         parts = re.split(r"\b(\w+)\b", text)
         by: list[Part] = [given.members[names.index(part)] if part in names else part for part in parts]
-        changes.append(Put(call, ("(", *by, ")")))
+        if re.match(r"do\b", text):  # a statement, where one stands
+            if call.parent is None or call.parent.kind != "expression_statement":
+                return
+            changes.append(Put(call, tuple(by)))
+        else:
+            changes.append(Put(call, ("(", *by, ")")))
     if len(changes) > 1:
         yield source.edit(f"inline macro {source.of(name)}", *changes, weight=8)
 

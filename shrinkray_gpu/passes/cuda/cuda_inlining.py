@@ -25,6 +25,7 @@ from shrinkray_gpu.source.cuda import (
     sources,
     statement_of,
     statements,
+    words,
 )
 from shrinkray_gpu.source.cuda_templates import template_arguments
 
@@ -48,10 +49,19 @@ def find_instances(program: Program) -> Iterator[Edit]:
             told = [template_arguments(source, item, use) for use in uses]
             if name is None or not told or not told[0] or any(each != told[0] for each in told):
                 continue
+            if any(_names_a_parameter(source, text, use) for use in uses for text in told[0].values()):
+                continue
             puts = [Put(use, (text,)) for own, text in told[0].items() for use in _names(source, own, node)]
             around = ((use, use.parent) for use in uses)
             calls = [Put(up, (use,)) for use, up in around if up is not None and up.kind == "template_function"]
             yield source.edit(f"the one instance of {source.of(name)}", Put(item, (node,)), *puts, *calls, weight=8)
+
+
+def _names_a_parameter(source: Source, text: str, use: Node) -> bool:
+    """Whether the text names a parameter of a template around a place."""
+    lists = [up.child("parameters") for up in use.above() if up.kind == "template_declaration"]
+    names = (declarator_name(each) or each for listed in lists if listed is not None for each in listed.members)
+    return bool({source.of(each).rpartition(" ")[2] for each in names} & {*words(text)})
 
 
 def _of(source: Source, node: Node) -> Iterator[Edit]:
@@ -71,6 +81,8 @@ def _of(source: Source, node: Node) -> Iterator[Edit]:
     user = statement_of(call)
     if listed is None or user is None or len(given.members) != len(listed.members):
         return
+    if user.parent is None or user.parent.kind not in ("compound_statement", "case_statement"):
+        return  # as the list of initialisers of a constructor
     types = template_arguments(source, item, uses[0])
     if types is None:
         return

@@ -81,3 +81,20 @@ def test_an_argument_of_a_template_is_read_off_what_the_function_is_given(
     text = " ".join(text_of(render(program, edits)).split())
     assert text.startswith(f"void fill({parameter.replace('T', deduced)}) {{ {deduced} x = 4; }}")
     assert text.endswith(f"fill({argument}); fill({argument}); }}")
+
+
+def test_what_a_constructor_begins_with_calls_on() -> None:
+    """No statement can stand before its list."""
+    source = "int f(int n) {\n note(n);\n return n;\n}\nstruct A {\n int n;\n A(int k) : n(f(k)) {}\n};\n"
+    assert texts(source) == []
+
+
+def test_an_instance_by_a_parameter_of_the_caller_stays() -> None:
+    source = """
+    template <typename Op> float inner(float x, Op op) { return op(x) + Op::n; }
+    template <typename Op> float outer(float x, Op op) { return inner<Op>(x, op); }
+    int main() { outer<Plus>(1, Plus{}); }
+    """
+    program = program_of(f"__global__ void k() {{}}\n{source}", "x.cu")
+    whats = [edit.what for edit in cuda_inlining.find_instances(program)]
+    assert whats == ["the one instance of outer"]
