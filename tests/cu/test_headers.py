@@ -39,7 +39,7 @@ def test_a_head_is_compiled_once_it_comes_again(tmp_path: Path) -> None:
 
     headers = CompiledHeaders(tmp_path, "prelude.hpp", compile)
     vector = "#include <vector>\nint main() {}"
-    assert headers.of(vector) == "prelude.hpp"
+    assert headers.of(vector) == headers.of(vector + "// shorter") == "prelude.hpp"
     assert headers.of(vector + "// longer") == headers.of(vector) == str(tmp_path / "head0.hpp")
     assert compiled == [tmp_path / "head0.hpp"]
     assert compiled[0].read_text() == '#include "prelude.hpp"\n#include <vector>\n'

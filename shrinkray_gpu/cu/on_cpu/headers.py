@@ -14,8 +14,8 @@ from threading import Lock
 
 _HEAD = re.compile(r"(?:\s+|//[^\n]*|/\*.*?\*/|#[ \t]*include[ \t]*<[^>\n]*>)*", re.S)
 _INCLUDE = re.compile(r"//[^\n]*|/\*.*?\*/|(#[ \t]*include[ \t]*<[^>\n]*>)", re.S)
-_OFTEN = 2
-"""Programs that begin so before it is worth its while: to compile the headers takes as long as a program."""
+_OFTEN = 3
+"""Programs that begin so before it is worth its while: to compile the headers takes longer than a program."""
 _MOST = 12
 """Each takes some 30 MB."""
 

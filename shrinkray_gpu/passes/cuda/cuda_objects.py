@@ -34,6 +34,7 @@ from shrinkray_gpu.source.cuda_classes import (
     constructor_for,
     declares_objects,
     is_one_return,
+    is_written,
 )
 from shrinkray_gpu.source.cuda_scopes import FreshNames, NameMeanings, Stuck
 
@@ -275,7 +276,7 @@ class _FunctionText:
             if own is None:
                 continue
             uses = [use for place in places for use in self.source.uses(own, place)]
-            written = any(_is_written(use) for use in uses)
+            written = any(is_written(use) for use in uses)
             listed_alone = text.startswith("{") and bool(uses)
             if written or listed_alone or (len(uses) > 1 and _DOES.search(text.replace(".size()", ""))):
                 last = each.child("declarator")
@@ -329,7 +330,7 @@ class _FunctionText:
     def _is_set_once(self, own: str) -> bool:
         """Whether no method writes to the field, and nothing outside names one like it on the left."""
         uses = [use for use in self.source.names[own] if not _is_initial(use)]
-        return not any(_is_written(use.parent if use.field == "field" and use.parent else use) for use in uses)
+        return not any(is_written(use.parent if use.field == "field" and use.parent else use) for use in uses)
 
     def _declarator(self, each: ClassField, own: str, scope: NameMeanings) -> str:
         return re.sub(rf"\b{re.escape(own)}\b", scope.names[own], self.source.of(each.declarator))
@@ -383,15 +384,6 @@ def _retyped(kind: str, types: Mapping[str, str]) -> str:
     for name, value in types.items():
         kind = re.sub(rf"\b{re.escape(name)}\b", value, kind)
     return kind
-
-
-def _is_written(use: Node) -> bool:
-    up = use.parent
-    if up is None:
-        return False
-    if up.kind == "assignment_expression":
-        return up.child("left") is use
-    return up.kind == "update_expression"
 
 
 def _is_initial(use: Node) -> bool:
