@@ -69,6 +69,10 @@ def _for_one(source: Source, node: Node, body: Node, level: int) -> Iterator[Edi
     if declarator is None or name is None or right is None or kind is None:
         return
     what = f"run loop once at line {source.line(node)}"
+    if any(each.kind == "structured_binding_declarator" for each in declarator.walk()) and right.kind == "identifier":
+        start = source.text[node.children[2].first : declarator.last]
+        yield source.put(what, node, f"{{ {start} = ", right, "[0];\n", body, "\n}", level=level)
+        return
     own = source.text[node.children[2].first : kind.last]
     places = [] if right.kind == "initializer_list" else source.uses(right, enclosing(node, "function_definition"))
     around = ((use, enclosing(use, "init_declarator")) for use in places)

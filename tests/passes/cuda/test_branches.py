@@ -46,3 +46,8 @@ def test_a_macro_says_no_namespace_that_is_opened() -> None:
     source += "void run() {\n CHECK(1);\n throw a::E();\n}\n"
     (text,) = (text for text in texts(source) if "namespace" not in text)
     assert text == "struct E {}; #define CHECK(x) if (x) throw E() void run() { CHECK(1); throw E(); }"
+
+
+def test_a_loop_that_names_the_parts_of_an_element() -> None:
+    first, *_ = texts("void run() {\n const P v[] = {{1, 2}, {3, 4}};\n for (const auto& [a, b] : v) use(a, b);\n}\n")
+    assert "{ const auto& [a, b] = v[0]; use(a, b); }" in first
