@@ -257,6 +257,7 @@ def _report(source: Source, helper: _StatusHelper, check: _CheckedCall, tries: S
     function = enclosing(check.statement, "function_definition")
     in_main = function is not None and _is_main(source, function)
     head, *tail = message.replace("\n", "\\n").split(_ERROR)
+    head += " " * head[-1:].isalnum()  # the driver's words are read as such then
     said = head.replace("%", "%%") + ("%s" + "".join(tail).replace("%", "%%") if tail else "")
     said = said if said.endswith("\\n") else said + "\\n"
     last = f"return {ended};" if in_main else f"exit({ended});"

@@ -123,3 +123,11 @@ def test_what_a_function_returns_behind_the_report_stays() -> None:
     made = texts(source.replace("  more();\n", ""))
     assert any(text.endswith("exit(2); } int sum = 0; return sum + n; }") for text in made)
     assert not any(text.endswith("exit(2); } }") for text in made)
+
+
+def test_the_words_of_the_driver_stand_alone() -> None:
+    """`0an illegal memory access` begins with a number, and is not what was said before."""
+    said = 'throw std::runtime_error(std::string(what) + ": " + cudaGetErrorString(status))'
+    assert said in THROWN
+    made = texts(THROWN.replace(said, "throw Failure(__LINE__, cudaGetErrorString(status))"))
+    assert any('"failed: 0 %s\\n"' in text for text in made), made
