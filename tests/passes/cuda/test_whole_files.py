@@ -213,7 +213,9 @@ def test_a_part_stands_for_a_size_wherever_that_is_written_and_no_number_does() 
     size = "std::max<size_t>(rows.size() * (wide + 31), 1) * sizeof(float)"
     source = f"int main() {{ cudaMalloc(&p, {size}); cudaMemset(p, 0, {size}); cudaMalloc(&q, 4 * sizeof(int)); }}\n"
     program = program_of(source, "x.cu")
-    made = [flat(text_of(render(program, [each]))) for each in cuda_sizes.find(program)]
+    named, *others = cuda_sizes.find(program)
+    assert named.what.startswith("a name for")
+    made = [flat(text_of(render(program, [each]))) for each in others]
     rest = "cudaMalloc(&q, 4 * sizeof(int)); }"
     parts = ("rows.size()", "wide")
     assert made == [f"int main() {{ cudaMalloc(&p, {each}); cudaMemset(p, 0, {each}); {rest}" for each in parts]
