@@ -134,6 +134,8 @@ class NvccTrial:
         self.nvcc, self.flags, self.name, self.folder = str(nvcc), tuple(flags), name, folder
         self.hosted = hosted
         self.environment, self.argv, self.cwd = dict(environment), tuple(argv), cwd
+        self.objects: dict[str, CuOutcome] = {}
+        """What texts came to that were built as far as that or farther: the first and the last are asked of again."""
         self.runtime = host_code.runtime(str(folder), self.nvcc) if hosted else None
         if hosted and self.runtime is None:
             raise UsageError("no runtime for a program without a GPU can be built here: install a C compiler (cc)")
@@ -141,8 +143,13 @@ class NvccTrial:
     def build(self, text: str, stage: str, seconds: float, look: Look = lambda outcome: None) -> CuOutcome:
         """Build it up to a stage, and run it if that is the last; once more under compute-sanitizer, if `look` says
         so of what came of it."""
+        if stage == "object" and text in self.objects:
+            return self.objects[text]
         with scratch_folder(self.folder) as place:
-            return self._built(Path(place), text, stage, seconds, look)
+            outcome = self._built(Path(place), text, stage, seconds, look)
+        if stage == "object" and not outcome.trouble:
+            self.objects[text] = outcome
+        return outcome
 
     def _built(self, place: Path, text: str, stage: str, seconds: float, look: Look) -> CuOutcome:
         source = place / self.name
@@ -166,6 +173,7 @@ class NvccTrial:
         done = self._nvcc(place, ["-o", str(program), str(source)], seconds, linked=True)
         if done.failed or done.trouble:
             return done
+        self.objects.setdefault(text, done)
         told = place / "launches"
         setup = Setup(
             python=sys.executable, environment={}, imports=(), own=(str(place),), scratch=str(place), confine=True

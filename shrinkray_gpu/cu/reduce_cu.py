@@ -99,6 +99,8 @@ class _BestFile:
     path: Path
     head: str
     test: NvccTest
+    sooner: NvccTest
+    """The same but for what only the end needs."""
     last: Program | None = None
 
     def write(self, program: Program) -> None:
@@ -107,6 +109,8 @@ class _BestFile:
 
     def narrow(self, trail: Sequence[Program]) -> None:
         """Of steps that were only guessed, confirm as late a one as a bisection finds."""
+        if self.sooner is not self.test:
+            self.sooner, self.last = self.test, None
         left = [each for each in trail if self.last is None or each.size < self.last.size]
         while left:
             middle = len(left) // 2
@@ -121,7 +125,7 @@ class _BestFile:
 
     def confirm(self, program: Program) -> Verdict:
         """The test's verdict of a program that was guessed to show the fault."""
-        verdict = self.test.verdict(text_of(program))
+        verdict = self.sooner.verdict(text_of(program))
         if verdict.faults and (self.last is None or program.size < self.last.size):
             self.write(program)
         return verdict
@@ -158,7 +162,8 @@ def reduce_cu(
         head = head_of(file.flags, output.name, fault)
         folder.mkdir(exist_ok=True)
 
-        best = _BestFile(folder / "best.cu", head, test)
+        sooner = replace(test, trial=trial.sooner()) if isinstance(trial, CpuAlone) else test
+        best = _BestFile(folder / "best.cu", head, test, sooner)
         trail: list[Program] = []
 
         def progress(event: ProgressEvent) -> None:
@@ -196,7 +201,7 @@ def reduce_cu(
         final = best.final(found.program)
         if not final.verdict.faults and on_cpu is not None:
             best.narrow(trail[:-1])
-            final = best.final(best.last or found.checks.verified or program)
+            final = best.final(best.last or program)
         candidate = final.text
         outcome = trial.build(candidate, fault.stage, test.seconds)
         if final.verdict.faults:
@@ -310,6 +315,8 @@ def first_fault(
     whole = threads.submit(trial.build, text, last, limit, first_look)
     outcome: CuOutcome | None = None
     for stage in STAGES:
+        if stage == "object":
+            whole.result()  # if that was linked, nothing is built for this stage
         outcome = whole.result() if stage == last else trial.build(text, stage, limit, first_look)
         if trial.is_for_several(outcome):
             continue

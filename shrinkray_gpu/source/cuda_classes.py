@@ -157,3 +157,13 @@ def is_one_return(method: Node) -> bool:
     body = method.child("body")
     inside = statements(body) if body is not None else []
     return len(inside) == 1 and inside[0].kind == "return_statement" and bool(inside[0].members)
+
+
+def is_written(use: Node) -> bool:
+    """Whether a name stands where it gets another value."""
+    up = use.parent
+    if up is None:
+        return False
+    if up.kind == "assignment_expression":
+        return up.child("left") is use
+    return up.kind == "update_expression"

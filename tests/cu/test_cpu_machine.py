@@ -409,3 +409,30 @@ def test_a_header_that_the_program_needs_is_not_the_machines_to_give(cpu: CpuTri
     text = f"int main() {{ return {use}; }}\n"
     assert cpu.build(text, "program", 60.0, first_look).failed
     assert not cpu.build(f"#include <{header}>\n{text}", "program", 60.0, first_look).failed
+
+
+SYMBOL = """
+__constant__ int table[4];
+__device__ unsigned largest;
+__global__ void get(int* in, int at) { in[table[at]] = __float_as_int(1.0f), atomicMax(&largest, (unsigned)table[at]); }
+int main() {
+  int host[4] = {0, 0, 0, %d}, *in;
+  unsigned told = 0;
+  cudaMalloc(&in, 400);
+  if (cudaMemcpyToSymbol(table, host, sizeof host %s)) return 3;
+  get<<<1, 1>>>(in, 3);
+  report();
+  cudaMemcpyFromSymbol(&told, largest, sizeof told);
+  return told == 7 ? 0 : 4;
+}
+"""
+
+
+def test_variables_of_the_device_and_a_table_in_constant_memory(cpu: CpuTrial) -> None:
+    """The table is cleared with the copies, so that an index from there is seen to be one."""
+    well = run(cpu, SYMBOL % (7, ""))
+    assert well.run is not None and ending(well.run) == "ends well"
+    beyond = run(cpu, SYMBOL % (7, ", 4"))
+    assert beyond.run is not None and ending(beyond.run) == "ends with 3"
+    outside = run(cpu, SYMBOL % (100, ""))
+    assert place_of(outside) == "near" and outside.copied

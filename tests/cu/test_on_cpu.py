@@ -218,3 +218,11 @@ def test_a_kernel_whose_template_arguments_are_told_in_part_is_called_by_a_lambd
 def test_what_a_program_writes_in_the_place_of_the_machine_is_no_access(written: str, tmp_path: Path) -> None:
     (tmp_path / "record").write_text(written)
     assert cpu_trial._sight(tmp_path / "record") is None and cpu_trial._sight(tmp_path / "none") is None
+
+
+def test_what_was_built_for_a_gpu_is_not_built_again(trial: NvccTrial, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = "__global__ void k() {}\nint main() { k<<<1, 1>>>(); }\n// once\n"
+    first = trial.build(text, "object", 60)
+    assert not first.failed
+    monkeypatch.setattr(trial, "_nvcc", lambda *words, **how: pytest.fail("built again"))
+    assert trial.build(text, "object", 60) is first

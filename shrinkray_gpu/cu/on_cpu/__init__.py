@@ -7,6 +7,7 @@
     host_blocks.hpp  the blocks that the host's `new` gave
     survey.hpp     what a survey of a run notes
     cpu_text       a .cu as g++ can read it
+    headers        what programs include, compiled once
     bounds         comparisons that are too lax by one step
     cpu_alone      the same without a GPU, beside nvcc: what it says is not confirmed
     cpu_trial      built and run so; whether that shows of the original what the GPU showed

@@ -49,6 +49,7 @@ int vote(int value, int which);
 unsigned active();
 void atomic(const void* at, size_t size);
 int lane();
+cudaError_t copied_to_symbol(void* to, const void* from, size_t size);
 
 template <class T>
 struct Same {
@@ -162,4 +163,37 @@ inline float __saturatef(float x) { return x < 0 ? 0 : x > 1 ? 1 : x; }
 inline int __popc(unsigned x) { return __builtin_popcount(x); }
 inline int __clz(int x) { return x ? __builtin_clz(x) : 32; }
 inline int __ffs(int x) { return __builtin_ffs(x); }
+inline int __popcll(unsigned long long x) { return __builtin_popcountll(x); }
+inline int __clzll(long long x) { return x ? __builtin_clzll(x) : 64; }
+inline int __ffsll(long long x) { return __builtin_ffsll(x); }
+#define SHRINK_BITS(name, to, from) \
+  inline to name(from x) {          \
+    to made;                        \
+    __builtin_memcpy(&made, &x, sizeof made); \
+    return made;                    \
+  }
+SHRINK_BITS(__float_as_int, int, float)
+SHRINK_BITS(__float_as_uint, unsigned, float)
+SHRINK_BITS(__int_as_float, float, int)
+SHRINK_BITS(__uint_as_float, float, unsigned)
+SHRINK_BITS(__double_as_longlong, long long, double)
+SHRINK_BITS(__longlong_as_double, double, long long)
+// A variable of the device has its address on the host here. That of a table is cleared where a copy to memory is.
+template <class T>
+cudaError_t cudaMemcpyToSymbol(T& symbol, const void* from, size_t size, size_t offset = 0,
+                               cudaMemcpyKind = cudaMemcpyHostToDevice) {
+  if (offset > sizeof symbol || size > sizeof symbol - offset) return cudaErrorInvalidValue;
+  return shrink_cpu::copied_to_symbol((char*)&symbol + offset, from, size);
+}
+template <class T>
+cudaError_t cudaMemcpyFromSymbol(void* to, T& symbol, size_t size, size_t offset = 0,
+                                 cudaMemcpyKind kind = cudaMemcpyDeviceToHost) {
+  if (offset > sizeof symbol || size > sizeof symbol - offset) return cudaErrorInvalidValue;
+  return cudaMemcpy(to, (const char*)&symbol + offset, size, kind);
+}
+template <class T>
+cudaError_t cudaGetSymbolAddress(void** out, T& symbol) {
+  *out = (void*)&symbol;
+  return cudaSuccess;
+}
 #endif

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import takewhile
 
 from shrinkray_gpu.reduction.edit import Edit
 from shrinkray_gpu.reduction.native.native_change import Drop, Put
 from shrinkray_gpu.reduction.native.native_tree import Node
 from shrinkray_gpu.reduction.program import Program
-from shrinkray_gpu.source.cuda import Source, declarator_name, depth, enclosing, sources, statements
+from shrinkray_gpu.source.cuda import Source, declarator_name, depth, enclosing, is_inside, sources
 
 _JUMPS = frozenset({"break_statement", "continue_statement"})
 _LOOPS = frozenset({"for_statement", "while_statement", "do_statement", "for_range_loop"})
@@ -68,6 +69,10 @@ def _for_one(source: Source, node: Node, body: Node, level: int) -> Iterator[Edi
     if declarator is None or name is None or right is None or kind is None:
         return
     what = f"run loop once at line {source.line(node)}"
+    if any(each.kind == "structured_binding_declarator" for each in declarator.walk()) and right.kind == "identifier":
+        start = source.text[node.children[2].first : declarator.last]
+        yield source.put(what, node, f"{{ {start} = ", right, "[0];\n", body, "\n}", level=level)
+        return
     own = source.text[node.children[2].first : kind.last]
     places = [] if right.kind == "initializer_list" else source.uses(right, enclosing(node, "function_definition"))
     around = ((use, enclosing(use, "init_declarator")) for use in places)
@@ -91,8 +96,29 @@ def _flattened(source: Source, node: Node, level: int) -> Iterator[Edit]:
         return
     inside = tuple(each for each in node.children if each.kind not in ("{", "}"))
     names = set[str]().union(*map(source.declares, inside))
-    if not any(names & source.declares(each) for each in statements(parent) if each is not node):
+    uses = (use for name in names for use in source.names[name] if use.kind == "identifier" and is_inside(use, parent))
+    if not any(_means(source, use, parent, node) for use in uses if not is_inside(use, node)):
         yield source.put(f"open block at line {source.line(node)}", node, inside, level=level)
+
+
+def _means(source: Source, use: Node, block: Node, opened: Node) -> bool:
+    """Whether a name means something in a block, to which one within it is opened: a variable of the block or from
+    around it, or of a block before that may be opened as well."""
+    for up in takewhile(lambda each: each is not block, use.above()):
+        block_like = up.kind == "compound_statement"
+        own = [each for each in up.children if block_like or each.field == "initializer"]
+        if any(source.of(use) in source.declares(each) for each in own):
+            return block_like and up.parent is block and up.first < opened.first
+        if up.kind in ("for_range_loop", "lambda_expression") and source.of(use) in _bound_by(source, up):
+            return False
+    return True
+
+
+def _bound_by(source: Source, node: Node) -> set[str]:
+    """The names of a loop's element, or of a function's parameters."""
+    places = [node, *(each for each in node.walk() if each.kind == "parameter_declaration")]
+    names = (declarator_name(each.child("declarator")) for each in places)
+    return {source.of(each) for each in names if each is not None}
 
 
 def _opened(source: Source, node: Node, level: int) -> Iterator[Edit]:
@@ -107,6 +133,9 @@ def _opened(source: Source, node: Node, level: int) -> Iterator[Edit]:
             return
         for place in source.uses(name):
             up = place.parent
-            if up is not None and up.kind == "qualified_identifier" and place.field == "scope":
+            if place.kind == "preproc_arg":
+                said = re.sub(rf"(?:::)?\b{source.of(name)}::", "", source.of(place))
+                changes.append(Put(place, (said,)))
+            elif up is not None and up.kind == "qualified_identifier" and place.field == "scope":
                 changes += [Put(up, (inner,)) for inner in [up.child("name")] if inner is not None]
     yield source.edit(f"open namespace at line {source.line(node)}", *changes, level=level, weight=6)

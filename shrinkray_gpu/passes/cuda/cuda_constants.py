@@ -16,6 +16,8 @@ from shrinkray_gpu.source.cuda import Source, declarator_name, depth, enclosing,
 
 _SCOPES = ("compound_statement", "translation_unit", "declaration_list", "for_statement")
 
+_MAKES = ("compound_literal_expression", "call_expression")
+
 
 def find(program: Program) -> Iterator[Edit]:
     for source in sources(program):
@@ -79,7 +81,12 @@ def _call_like_macro(source: Source, node: Node) -> Iterator[Edit]:
             return
         parts = re.split(r"\b(\w+)\b", text)
         by: list[Part] = [given.members[names.index(part)] if part in names else part for part in parts]
-        changes.append(Put(call, ("(", *by, ")")))
+        if re.match(r"do\b", text):  # a statement, where one stands
+            if call.parent is None or call.parent.kind != "expression_statement":
+                return
+            changes.append(Put(call, tuple(by)))
+        else:
+            changes.append(Put(call, ("(", *by, ")")))
     if len(changes) > 1:
         yield source.edit(f"inline macro {source.of(name)}", *changes, weight=8)
 
@@ -89,7 +96,8 @@ def _alias(source: Source, node: Node) -> Iterator[Edit]:
     if name is None or kind is None or (node.parent is not None and node.parent.kind == "template_declaration"):
         return
     uses = source.uses(name)
-    if uses:
+    made = (use for use in uses if use.parent is not None and use.parent.kind in _MAKES)
+    if uses and (re.fullmatch(r"[\w:<>]+", source.of(kind)) or not any(made)):  # `unsigned long{1}` says nothing
         changes = [Put(use, (kind,)) for use in uses]
         yield source.edit(f"inline alias {source.of(name)}", Drop(node), *changes, weight=5)
 

@@ -1,11 +1,12 @@
 """CUDA: a `std::vector` gives way to an array: of a list, of what is pushed into it, or made by `new`.
 
 Where a function uses its elements, its data and its size, and never the whole. Its header goes with the last of them.
-Of one that is filled and never read only the size stays.
+Of one that is filled and never read only the size stays. A copy of one that is never written is a clearing.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 
 from shrinkray_gpu.passes.cuda.cuda_unread import written_by
@@ -56,7 +57,10 @@ def _of(source: Source, function: Node, node: Node, element: str, declarator: No
     elif value.kind == "initializer_list":
         parts, size = _listed(element, own, value.members), str(len(value.members))
         changes.append(Put(node, parts))
-    elif value.kind in ("argument_list", "parameter_list") and len(value.members) == 1:
+    elif value.kind in ("argument_list", "parameter_list") and _is_zeros(source, value):
+        yield from _cleared(source, node, own, uses, value.members[0])
+        if len(value.members) > 1:
+            return
         yield from _size_alone(source, node, own, uses, value.members[0])
         size = source.of(value.members[0])
         changes.append(Put(node, (f"{element}* {own} = new {element}[", value.members[0], "]();")))
@@ -68,6 +72,36 @@ def _of(source: Source, function: Node, node: Node, element: str, declarator: No
             return
         changes += change
     yield source.edit(f"array for vector {own}", *changes, level=depth(node), weight=4 + 4 * len(rest))
+
+
+def _is_zeros(source: Source, given: Node) -> bool:
+    """Whether a vector made of that has but zeros: it is given a size, and a number that is none."""
+    return len(given.members) == 1 or (
+        len(given.members) == 2 and re.fullmatch(r"0(\.0*)?[fF]?", source.of(given.members[1])) is not None
+    )
+
+
+def _cleared(source: Source, node: Node, own: str, uses: Sequence[Node], size: Node) -> Iterator[Edit]:
+    """`cudaMemset(p, 0, bytes)` for a copy of it to the device, where nothing else is done with it."""
+    changes: list[NativeChange] = []
+    for use in uses:
+        member, call = use.parent.child("field") if use.parent is not None else None, enclosing(use, "call_expression")
+        if member is None or call is None or call.child("function") is not use.parent:
+            return
+        if source.of(member) == "size":
+            changes.append(Put(call, (f"({source.of(size)})",)))
+            continue
+        copy = enclosing(call, "call_expression")
+        function, given = (copy.child("function"), copy.child("arguments")) if copy is not None else (None, None)
+        if copy is None or function is None or given is None or len(given.members) != 4:
+            return
+        if source.of(member) != "data" or source.of(function) != "cudaMemcpy" or given.members[1] is not call:
+            return
+        if source.of(given.members[3]) != "cudaMemcpyHostToDevice":
+            return
+        changes += [Put(function, ("cudaMemset",)), Put(call, ("0",)), Drop(given.members[3])]
+    if any(isinstance(change, Drop) for change in changes):
+        yield source.edit(f"clearing for copies of {own}", Drop(node), *changes, level=depth(node), weight=12)
 
 
 def _size_alone(source: Source, node: Node, own: str, uses: Sequence[Node], size: Node) -> Iterator[Edit]:

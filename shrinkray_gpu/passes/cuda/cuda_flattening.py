@@ -2,7 +2,7 @@
 
 Objects give way to their fields, functions that are called once to their bodies, blocks, namespaces, macros and steady
 variables to what they hold, and what nothing reads then goes. One by one these are thirty tries, nearly all of which
-hold. Where the whole does not, half of the way may.
+hold. The way ends where the program is smallest. Where the whole does not hold, half of the way may.
 """
 
 from __future__ import annotations
@@ -36,7 +36,8 @@ def find(program: Program) -> Iterator[Edit]:
     if not is_a_file(program):
         return
     way = [each for each in islice(_way(program), MOST)]
-    count = len(way)
+    smallest = min(way, key=lambda each: each.size.tokens, default=program)
+    count = way.index(smallest) + 1 if way else 0
     while count:
         reached = way[count - 1]
         (literal,), (made,) = program.literals, reached.literals

@@ -26,6 +26,7 @@ from shrinkray_gpu.source.cuda import (
     sources,
     statement_of,
     statements,
+    words,
 )
 
 _TELLS = re.compile(r"\bcuda(?:GetErrorString|GetErrorName|Success|Error_t)\b")
@@ -125,7 +126,7 @@ def _edits(source: Source, helpers: Sequence[_StatusHelper], tries: Sequence[Nod
         others = [change for check, change in bare.items() if check is not kept]
         told, last = _report(source, helper, kept, tries)
         what = f"report at line {source.line(kept.statement)} alone"
-        behind = _behind(kept.statement)
+        behind = _needless_behind(source, kept.statement)
         where = Put(kept.statement, ("if (cudaError_t error = ", kept.status, f") {{\n{told}error));\n{last}\n}}"))
         status = source.of(kept.status)
         waits, asks = _WAITS.match(status), _ASKS.match(status)
@@ -234,6 +235,16 @@ def _behind(statement: Node) -> list[Node]:
     return inside[inside.index(statement) + 1 :] if statement in inside else []
 
 
+def _needless_behind(source: Source, statement: Node) -> list[Node]:
+    """What may go behind a report that leaves: not what a function returns to its caller, and the variable for it."""
+    function, behind = enclosing(statement, "function_definition"), _behind(statement)
+    if function is None or _is_main(source, function):
+        return behind
+    returns = [each for each in behind if each.kind == "return_statement" and each.members]
+    names = {word for each in returns for word in words(source.of(each))}
+    return [each for each in behind if each not in returns and not names & source.declares(each)]
+
+
 def _report(source: Source, helper: _StatusHelper, check: _CheckedCall, tries: Sequence[Node]) -> tuple[str, str]:
     """The print up to the error, and how the program ends then."""
     message, code = _message(source, helper, check), _EXIT.search(helper.tree.text_of(helper.body))
@@ -246,10 +257,11 @@ def _report(source: Source, helper: _StatusHelper, check: _CheckedCall, tries: S
     function = enclosing(check.statement, "function_definition")
     in_main = function is not None and _is_main(source, function)
     head, *tail = message.replace("\n", "\\n").split(_ERROR)
-    words = head.replace("%", "%%") + ("%s" + "".join(tail).replace("%", "%%") if tail else "")
-    words = words if words.endswith("\\n") else words + "\\n"
+    head += " " * head[-1:].isalnum()  # the driver's words are read as such then
+    said = head.replace("%", "%%") + ("%s" + "".join(tail).replace("%", "%%") if tail else "")
+    said = said if said.endswith("\\n") else said + "\\n"
     last = f"return {ended};" if in_main else f"exit({ended});"
-    return f'fprintf(stderr, "{words}", cudaGetErrorString(', last
+    return f'fprintf(stderr, "{said}", cudaGetErrorString(', last
 
 
 def _message(source: Source, helper: _StatusHelper, check: _CheckedCall) -> str:

@@ -22,3 +22,15 @@ def test_a_variable_is_declared_where_it_is_set() -> None:
 def test_one_that_is_read_before_or_set_in_another_block_stays() -> None:
     assert texts("void run() {\n int n;\n use(&n);\n n = 3;\n use(&n);\n}\n") == []
     assert texts("void run() {\n int n;\n { n = 3; }\n use(&n);\n}\n") == []
+
+
+def test_a_macro_that_is_a_statement_is_put_where_one_stands() -> None:
+    macro = "#define CHECK(x) do { if (x) fail(); } while (0)\n"
+    assert texts(macro + "void run() {\n CHECK(f());\n}\n") == ["void run() { do { if (f()) fail(); } while (0); }"]
+    assert texts(macro + "void run() {\n a(), CHECK(f());\n}\n") == []
+
+
+def test_an_alias_of_several_words_stays_where_it_makes_a_value() -> None:
+    assert texts("using Key = unsigned long;\nvoid run() {\n use(Key{1});\n}\n") == []
+    assert texts("using Key = long;\nvoid run() {\n use(Key{1});\n}\n") == ["void run() { use(long{1}); }"]
+    assert texts("using Key = unsigned long;\nvoid run(Key k) {}\n") == ["void run(unsigned long k) {}"]

@@ -81,3 +81,40 @@ def test_an_argument_of_a_template_is_read_off_what_the_function_is_given(
     text = " ".join(text_of(render(program, edits)).split())
     assert text.startswith(f"void fill({parameter.replace('T', deduced)}) {{ {deduced} x = 4; }}")
     assert text.endswith(f"fill({argument}); fill({argument}); }}")
+
+
+def test_what_a_constructor_begins_with_calls_on() -> None:
+    """No statement can stand before its list."""
+    source = "int f(int n) {\n note(n);\n return n;\n}\nstruct A {\n int n;\n A(int k) : n(f(k)) {}\n};\n"
+    assert texts(source) == []
+
+
+def test_an_instance_by_a_parameter_of_the_caller_stays() -> None:
+    source = """
+    template <typename Op> float inner(float x, Op op) { return op(x) + Op::n; }
+    template <typename Op> float outer(float x, Op op) { return inner<Op>(x, op); }
+    int main() { outer<Plus>(1, Plus{}); }
+    """
+    program = program_of(f"__global__ void k() {{}}\n{source}", "x.cu")
+    whats = [edit.what for edit in cuda_inlining.find_instances(program)]
+    assert whats == ["the one instance of outer"]
+
+
+def test_a_parameter_that_is_written_is_a_variable_of_its_own() -> None:
+    """The caller goes on with its own."""
+    source = "int mixed(int key) {\n key ^= 3;\n return key;\n}\n"
+    source += "void run(int key) {\n int at = mixed(key);\n use(key, at);\n}\n"
+    assert texts(source) == ["void run(int key) { int key2 = key; key2 ^= 3; int at = key2; use(key, at); }"]
+
+
+def test_a_variable_of_it_is_no_other_of_the_caller() -> None:
+    source = "int f(int n) {\n int sum = g(n);\n note(sum);\n return sum + 1;\n}\n"
+    source += "void run(int sum) {\n if (sum) {\n int r = f(sum);\n use(r);\n }\n}\n"
+    assert texts(source) == [
+        "void run(int sum) { if (sum) { int sum2 = g(sum); note(sum2); int r = sum2 + 1; use(r); } }"
+    ]
+    several = "void run() {\n int a = f(1);\n int b = h(2);\n use(a, b);\n}\n"
+    two = "int f(int n) {\n int s = g(n);\n return s + 1;\n}\nint h(int n) {\n int s = g(n);\n return s + 2;\n}\n"
+    program = program_of(f"__global__ void k() {{}}\n{two}{several}", "x.cu")
+    made = " ".join(text_of(render(program, [*cuda_inlining.find(program)])).split())
+    assert "int s = g(1); int a = s + 1; int s2 = g(2); int b = s2 + 2;" in made

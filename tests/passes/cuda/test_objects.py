@@ -96,3 +96,57 @@ def test_a_field_of_a_class_whose_constructor_is_explicit_is_made_by_it() -> Non
     found = opened(held + app + "int main() {\n App app(3);\n use(app.own_);\n}\n")
     text = next(each for each in found if "App" not in each)
     assert "Held app_held(3);" in text and "Held app_held =" not in text and "app_own = 3" in text
+
+
+GROWING = """
+struct Data {
+  int* at;
+  int size;
+  void reserve(int n) { int* larger = nullptr; cudaMalloc(&larger, n); at = larger; }
+  void twice(int n) { reserve(n); note(n); }
+  int grow(int more) { const int first = size; size += more; return first; }
+  void add(int more) { const int first = grow(more); fill(first, more); }
+};
+"""
+
+
+def test_what_an_if_does_by_a_method_is_done_only_then() -> None:
+    (text,) = opened(GROWING + "void run(int n) {\n Data a{nullptr, 0};\n if (n) a.twice(n);\n use(a.at);\n}\n")
+    assert "if (n) { { int* larger = nullptr; cudaMalloc(&larger, n); a_at = larger; } note(n); } use(a_at);" in text
+
+
+def test_a_variable_of_a_method_is_called_as_nothing_else_is() -> None:
+    """What is given to it may have that name: `first` of `run` is the `more` of `grow`."""
+    main = "void run(int first) {\n Data a{nullptr, 0};\n a.add(first);\n a.add(first);\n use(a.at);\n}\n"
+    (text,) = opened(GROWING + main)
+    assert "const int first2 = a_size; a_size += first; fill(first2, first);" in text
+    assert "const int first4 = a_size; a_size += first; fill(first4, first);" in text
+
+
+def test_a_field_is_called_as_nothing_else_is() -> None:
+    (text,) = opened("struct A { int n; };\nvoid run(int a_n) {\n A a{3};\n use(a.n, a_n);\n}\n")
+    assert text == "void run(int a_n) { int a_n2 = 3; use(a_n2, a_n); }"
+
+
+def test_a_list_that_is_given_is_a_variable() -> None:
+    source = (
+        "struct Box { int w, h; };\nstruct A { int n; A(Box box) : n(box.w * box.h) {} };\n"
+        "void run() {\n A a({2, 3});\n use(a.n);\n}\n"
+    )
+    (text,) = opened(source)
+    assert "Box box = {2, 3}; int a_n = box.w * box.h; use(a_n);" in text
+
+
+def test_a_type_with_its_namespace_needs_no_parentheses() -> None:
+    source = (
+        "template <class T> struct A { T* at; void grow() { T* larger = at; at = larger; } };\n"
+        "void run() {\n A<std::byte> a{};\n a.grow();\n use(a.at);\n}\n"
+    )
+    (text,) = opened(source)
+    assert "std::byte* larger = a_at;" in text
+
+
+def test_what_is_declared_beside_a_result_stays() -> None:
+    main = "void run(int n) {\n Buffer<int> x(n);\n const std::vector<int> got = x.host(), want = f(n);\n}\n"
+    (text,) = opened(BUFFER + main)
+    assert "std::vector<int> got(n);" in text and "const std::vector<int> want = f(n);" in text

@@ -113,3 +113,21 @@ def test_a_macro_that_hands_the_status_to_a_function_goes_with_it() -> None:
     assert first == f"#include <cstdio> #include <cstdlib> int main() {{ cudaMalloc(&out, 4); {report}"
     still = texts(HANDED.replace("int main() {", "int main() {\n  gpuAssert(status, __FILE__, 3, false);"))
     assert any("gpuErrchk" not in text and "void gpuAssert" in text for text in still)
+
+
+def test_what_a_function_returns_behind_the_report_stays() -> None:
+    """Without a value to return it is no program."""
+    waits = "CHECK(cudaDeviceSynchronize());"
+    behind = f"{waits}\n  int sum = 0;\n  note(n);\n  return sum + n;"
+    source = MACRO.replace("void run() {", "int run(int n) {").replace(waits, behind)
+    made = texts(source.replace("  more();\n", ""))
+    assert any(text.endswith("exit(2); } int sum = 0; return sum + n; }") for text in made)
+    assert not any(text.endswith("exit(2); } }") for text in made)
+
+
+def test_the_words_of_the_driver_stand_alone() -> None:
+    """`0an illegal memory access` begins with a number, and is not what was said before."""
+    said = 'throw std::runtime_error(std::string(what) + ": " + cudaGetErrorString(status))'
+    assert said in THROWN
+    made = texts(THROWN.replace(said, "throw Failure(__LINE__, cudaGetErrorString(status))"))
+    assert any('"failed: 0 %s\\n"' in text for text in made), made

@@ -213,7 +213,9 @@ def test_a_part_stands_for_a_size_wherever_that_is_written_and_no_number_does() 
     size = "std::max<size_t>(rows.size() * (wide + 31), 1) * sizeof(float)"
     source = f"int main() {{ cudaMalloc(&p, {size}); cudaMemset(p, 0, {size}); cudaMalloc(&q, 4 * sizeof(int)); }}\n"
     program = program_of(source, "x.cu")
-    made = [flat(text_of(render(program, [each]))) for each in cuda_sizes.find(program)]
+    named, *others = cuda_sizes.find(program)
+    assert named.what.startswith("a name for")
+    made = [flat(text_of(render(program, [each]))) for each in others]
     rest = "cudaMalloc(&q, 4 * sizeof(int)); }"
     parts = ("rows.size()", "wide")
     assert made == [f"int main() {{ cudaMalloc(&p, {each}); cudaMemset(p, 0, {each}); {rest}" for each in parts]
@@ -338,3 +340,18 @@ def test_large_numbers_of_the_host_become_a_part() -> None:
     offers = [*cuda_numbers.find_large(program)]
     assert [edit.what for edit in offers][:3] == ["2 large numbers by 16", "number 20000 by 16", "number 5000 by 16"]
     assert "rows = 1250, n = 0x4000, few = 8; k<<<rows, 1>>>(312)" in text_of(render(program, offers[:1]))
+
+
+def test_the_way_to_a_flat_file_ends_where_it_is_smallest() -> None:
+    """A long method that is called often is longer where it is called."""
+    calls = "".join(f"a.add({n}, {n}); note(); " for n in range(9))
+    source = f"""
+    struct A {{ int at; void add(int n, int m) {{ note(n); at += n * m; note(m); at -= n + m; note(at); }} }};
+    int unread(int n) {{ return n; }}
+    int main() {{ A a{{3}}; {calls} {{ note(a.at); }} }}
+    """
+    program = program_of(source, "x.cu")
+    sizes = [each.size.tokens for each in cuda_flattening._way(program)]
+    assert sizes[-1] > program.size.tokens > min(sizes)
+    (whole, *_) = cuda_flattening.find(program)
+    assert render(program, [whole]).size.tokens == min(sizes)
