@@ -77,7 +77,8 @@ def _with_check(plan: Plan, source: str, lanes: LaneSet | None) -> Plan:
     again = plan.pool.cold(source, wants=(*wants, AGAINST + path, UNSTEADY + " ".join(ALL)))
     held = ComparisonCheck(seen, path)
     if again.comparison is not None:
-        held = replace(held, unsteady=frozenset(again.comparison.moved))
+        kind = ["kind"] if again.comparison.kind != seen.kind else []
+        held = replace(held, unsteady=frozenset([*again.comparison.moved, *kind]))
     if not oracle.judge(again).faults:
         return plan.noted(OTHER)
     if held.difference(again) or held.doubt(again):
