@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from shrinkray_gpu.start.capture_runs import Runs
 from shrinkray_gpu.runner.run import Launch, Run
+from shrinkray_gpu.start.capture_runs import Runs
 from shrinkray_gpu.start.failing_case import TRIES, FailingCase, are_among
 from tests.start.test_choice import begun, given
 
