@@ -39,16 +39,22 @@ class Bundle:
 
 
 def bundle(
-    entry: Path, text: str, *, roots: Sequence[Path], cwd: Path | None = None, relative: bool = False
+    entry: Path,
+    text: str,
+    *,
+    roots: Sequence[Path],
+    cwd: Path | None = None,
+    relative: bool = False,
+    bare: bool = False,
 ) -> Bundle:
     """Merge the modules below `roots` (where Python would look, in that order) into `text`, the script at `entry`.
     `cwd` is what relative paths of data files start from, if that is none of the roots. `relative`: what modules below
-    it know of their own files starts from there, too, so that no path of this machine stands in the result."""
+    it know of their own files starts from there, too, so that no path of this machine stands in the result. `bare`:
+    a package of which only modules are wanted does not run itself, as Python would have it do on the way."""
     program = Program.from_text(text)
     try:
         finder = Finder(search_roots(Unit(MAIN, entry.resolve(), entry.name, False, program), roots))
-        reader = Reader(finder)
-        main = reader.read_all(ModuleFiles(MAIN, entry.resolve()), program, entry.name)
+        reader, main = _read(finder, entry, program, set() if bare else None)
     except (cst.ParserSyntaxError, UsageError, SyntaxError) as error:
         return Bundle(text, obstacles=(f"{entry.name}: {str(error).splitlines()[0]}",))
     obstacles = dict(reader.bad)
@@ -72,6 +78,16 @@ def bundle(
         kept = [unit.name for unit in modules if unit.path is not None and unit.program.text.strip()]
         data = data_files([main, *modules], folders)
         return Bundle(result, tuple(kept), data, _told(obstacles, _ordinary(reader, obstacles)))
+
+
+def _read(finder: Finder, entry: Path, program: Program, whole: set[str] | None) -> tuple[Reader, Unit]:
+    """`whole`: packages that are read, and more of them where that turns out to be wanted."""
+    while True:
+        reader = Reader(finder, whole)
+        main = reader.read_all(ModuleFiles(MAIN, entry.resolve()), program, entry.name)
+        if whole is None or not (more := reader.packages_asked() - whole):
+            return reader, main
+        whole = whole | more
 
 
 def modules(entry: Path, text: str, *, roots: Sequence[Path]) -> dict[str, Path]:

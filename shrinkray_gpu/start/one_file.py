@@ -10,7 +10,8 @@ from pathlib import Path
 
 from shrinkray_gpu.command.entry import plain_script
 from shrinkray_gpu.judging.cold_tier import full_verdict
-from shrinkray_gpu.lift.bundle import bundle
+from shrinkray_gpu.judging.tally import COLD
+from shrinkray_gpu.lift.bundle import Bundle, bundle
 from shrinkray_gpu.oracle import Oracle
 from shrinkray_gpu.runner.fence import OPENED, advice, refused
 from shrinkray_gpu.runner.run import Run
@@ -32,6 +33,8 @@ def in_one_file(start: Start, oracle: Oracle, runs: Runs, say: Say) -> Start:
     except Exception as error:  # the program can be reduced all the same
         say(f"its modules could not be merged into one file: {type(error).__name__}: {error}")
         return _where_it_is(start, given)
+    if one.obstacles:
+        one = _bare(start, path, text, roots, runs) or one
     for obstacle in one.obstacles:
         say(f"it needs a module beside it: {obstacle}")
     if not one.modules and given.command is None:
@@ -57,6 +60,18 @@ def in_one_file(start: Start, oracle: Oracle, runs: Runs, say: Say) -> Start:
     told += f"in one file with {many} of its own ({_listed(one.modules)}){data}"
     program = start.program.with_text(one.text)
     return replace(start, program=program, lifted=True, merged=True, seen=tuple(seen), told=told)
+
+
+def _bare(start: Start, path: Path, text: str, roots: Sequence[Path], runs: Runs) -> Bundle | None:
+    """One file without what packages do themselves on the way to a module in them, where nothing else stays outside and
+    the program fails as before, to the last digit. So nothing that they set or replace takes part in the fault."""
+    before = start.reference.failure if start.reference is not None else None
+    bare = bundle(path, text, roots=roots, cwd=runs.given.script.cwd, relative=True, bare=True)
+    if before is None or bare.obstacles or not bare.modules:
+        return None
+    runs.tries[COLD] += 1
+    again = runs.given.cold().cold(bare.text).failure
+    return bare if again is not None and (again.type, again.text) == (before.type, before.text) else None
 
 
 def _where_it_is(start: Start, given: UserProgram) -> Start:

@@ -551,3 +551,19 @@ def test_any_program(seed: int) -> None:
         )
         assume(before.returncode == 0)
         assert (after.stdout, after.returncode) == (before.stdout, 0), (result.text, after.stderr)
+
+
+def test_a_package_on_the_way_may_stay_unread(made: Callable[[Files], Path], tmp_path: Path) -> None:
+    """It loads modules by their names, which no single file can. What is wanted lies in a module that does not."""
+    loading = "from importlib import import_module\nimport_module(f'pkg.ways.{max('a', 'b')}')\n"
+    files = {"pkg/__init__.py": loading, "pkg/ways/b.py": "", "pkg/base.py": "one = 1\n"}
+    files["pkg/rows.py"] = "from pkg.base import one\nrows = one + 1\n"
+    project = made({**files, "pkg/sub/__init__.py": "two = 2\n"})
+    asked = {"pkg.rows import rows": "2\n", "pkg.sub import two as rows": "2\n", "pkg import x as rows": ""}
+    for wanted, said in asked.items():
+        (script := project / "main.py").write_text(f"from {wanted}\nprint(rows)\n")
+        assert bundle(script, script.read_text(), roots=[project]).obstacles
+        bare = bundle(script, script.read_text(), roots=[project], bare=True)
+        assert bool(bare.obstacles) is not bool(said), "what it defines itself takes the package"
+        (one := tmp_path / "one_file.py").write_text(bare.text)
+        assert not said or output(one, tmp_path) == said, bare.text

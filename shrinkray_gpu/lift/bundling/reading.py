@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 
 import libcst as cst
 
@@ -23,10 +23,11 @@ _PATCHERS = frozenset({"patch", "setattr", "delattr", "resolve_name"})
 
 
 class Reader:
-    """`units` holds what was read, by full name; `bad` why a module of ours cannot be merged."""
+    """`units` holds what was read, by full name; `bad` why a module of ours cannot be merged. `whole`: the packages
+    that are read; of any other one only the modules in it. None: all are read."""
 
-    def __init__(self, finder: Finder) -> None:
-        self.finder = finder
+    def __init__(self, finder: Finder, whole: Collection[str] | None = None) -> None:
+        self.finder, self.whole = finder, whole
         self.units: dict[str, Unit] = {}
         self.bad: dict[str, str] = {}
         self._public: dict[str, tuple[str, ...] | None] = {}
@@ -68,7 +69,8 @@ class Reader:
         else:
             shown = self.finder.display_path(found.path or found.folders[0])
             try:
-                program = Program.from_text("") if found.path is None else read_program(found.path)
+                passed = found.path is None or found.package and self.whole is not None and name not in self.whole
+                program = Program.from_text("") if passed or found.path is None else read_program(found.path)
                 return self._unit(found, program, shown)
             except UsageError as error:
                 self.bad[name] = str(error)
@@ -84,6 +86,12 @@ class Reader:
             bound = owner.globals.get(each.name) if owner is not None else None
             if bound is None or owner is unit:
                 yield inner
+
+    def packages_asked(self) -> set[str]:
+        """The packages of which a module wants more than a module in them."""
+        brought = (each for unit in self.units.values() for group in unit.imports.values() for each in group)
+        asked = {each.module for each in brought if each.name is None or not self.submodule(each.module, each.name)}
+        return {name for name in asked if (found := self.finder.find(name)) is not None and found.package}
 
     def is_missing(self, each: Import) -> bool:
         """Whether the import names a module of one of our packages that is not there."""
