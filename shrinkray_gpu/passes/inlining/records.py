@@ -75,7 +75,9 @@ def listed_fields(made: cst.BaseExpression, names: Names) -> list[str] | None:
         bound = names.bindings(*names.variable(made))
         made = (assigned_value(bound[0], names) if len(bound) == 1 else None) or made
     match made:
-        case cst.Call(func=func, args=[cst.Arg(value=cst.SimpleString()), cst.Arg(value=listed, keyword=None, star="")]):
+        case cst.Call(
+            func=func, args=[cst.Arg(value=cst.SimpleString()), cst.Arg(value=listed, keyword=None, star="")]
+        ):
             texts = [each.value for each in listed.elements] if isinstance(listed, cst.List | cst.Tuple) else [listed]
             words = [each.evaluated_value if isinstance(each, cst.SimpleString) else None for each in texts]
             if dotted_text(func).split(".")[-1] == "namedtuple" and all(isinstance(each, str) for each in words):
