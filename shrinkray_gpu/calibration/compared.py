@@ -75,10 +75,7 @@ def _with_check(plan: Plan, source: str, lanes: LaneSet | None) -> Plan:
             f"that: {seen.blame}. To reduce the failure all the same, add --no-guards"
         )
     again = plan.pool.cold(source, wants=(*wants, AGAINST + path, UNSTEADY + " ".join(ALL)))
-    held = ComparisonCheck(seen, path)
-    if again.comparison is not None:
-        kind = ["kind"] if again.comparison.kind != seen.kind else []
-        held = replace(held, unsteady=frozenset([*again.comparison.moved, *kind]))
+    held = ComparisonCheck(seen, path).steady_in(again.comparison)
     if not oracle.judge(again).faults:
         return plan.noted(OTHER)
     if held.difference(again) or held.doubt(again):

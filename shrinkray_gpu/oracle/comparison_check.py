@@ -8,7 +8,7 @@ that computes all that has the bug and its reference, whatever else has gone fro
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from shrinkray_gpu.runner.run import Comparison, Run
 
@@ -27,6 +27,13 @@ class ComparisonCheck:
     unsteady: frozenset[str] = frozenset()
     """What differs between two runs of the original, of the keys of `Comparison.moved` and its `kind`: no candidate is
     held to it."""
+
+    def steady_in(self, again: Comparison | None) -> ComparisonCheck:
+        """The same without what another run of the original has otherwise. `again`: that was held against this one."""
+        if again is None:
+            return self
+        kind = ["kind"] if again.kind != self.original.kind else []
+        return replace(self, unsteady=frozenset([*again.moved, *kind]))
 
     def difference(self, run: Run) -> str:
         """In what the run's comparison is another, in words; empty if it is the same, or nothing is known of it."""

@@ -87,10 +87,11 @@ def test_what_differs_between_runs_of_the_original_is_not_held() -> None:
 def test_nan_comes_and_goes_only_where_it_does_in_the_original() -> None:
     """Values that differ from run to run are not held, and 0/0 in their place would be taken for them."""
     moved = {"actual": "the actual values are others, by up to 2"}
-    check = ComparisonCheck(SEEN, "kept", unsteady=frozenset({"actual"}))
+    check = ComparisonCheck(SEEN, "kept").steady_in(dataclasses.replace(SEEN, moved=moved))
     undefined = dataclasses.replace(SEEN, moved=moved, kind="nan")
     assert "not finite" in dataclasses.replace(bound(), comparison=check).judge(failing(undefined)).why
-    either = dataclasses.replace(check, unsteady=frozenset({"actual", "kind"}))
+    either = check.steady_in(undefined)
+    assert check.steady_in(None) is check and either.unsteady == {"actual", "kind"}
     assert dataclasses.replace(bound(), comparison=either).judge(failing(undefined)).faults
     finite = bound(dataclasses.replace(SEEN, kind="nan")).judge(failing(SEEN))
     assert "of finite values, and the original's of values that are not finite" in finite.why
