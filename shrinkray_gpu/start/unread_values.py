@@ -16,6 +16,8 @@ from shrinkray_gpu.start.slicing import Slice
 from shrinkray_gpu.start.statements import is_kernel
 
 UNREAD = f"{MARK} (unread)"
+_OF_TYPE = ("dtype", "shape", "type", "element_ty")
+"""Attributes of a value that hang on its type alone."""
 _Held: TypeAlias = Mapping[str, frozenset[ast.stmt]]
 """By variable, the statements that may have set it."""
 
@@ -83,7 +85,13 @@ class _Flow:
 
 
 def _loaded(node: ast.AST) -> Iterator[str]:
-    yield from (each.id for each in ast.walk(node) if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Load))
+    """The names whose values it reads: `gate.to(up.dtype)` has nothing of what was loaded as `up`."""
+    if isinstance(node, ast.Attribute) and node.attr in _OF_TYPE:
+        return
+    if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
+        yield node.id
+    for below in ast.iter_child_nodes(node):
+        yield from _loaded(below)
 
 
 def _stored(statement: ast.stmt) -> Iterator[str]:
