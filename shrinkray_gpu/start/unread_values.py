@@ -8,7 +8,7 @@ these statements are marked.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import TypeAlias
 
 from shrinkray_gpu.start.argument_slice import MARK, marked
@@ -35,17 +35,22 @@ def without_unread_marks(text: str) -> str:
 
 
 def unread_in(kernel: ast.FunctionDef) -> list[ast.stmt]:
-    """The assignments whose value is overwritten, on some path, before another statement reads it; or is never read."""
-    flow = _Flow()
-    flow.follow(kernel.body, {})
-    unread = flow.overwritten | (flow.written - flow.read)
-    return sorted(unread, key=lambda each: each.lineno)
+    """The assignments whose value is overwritten, on some path, before another statement reads it; or is never read, or
+    by such ones alone."""
+    never: set[ast.stmt] = set()
+    while True:
+        flow = _Flow(never)
+        flow.follow(kernel.body, {})
+        if flow.written - flow.read <= never:
+            return sorted(flow.overwritten | never, key=lambda each: each.lineno)
+        never |= flow.written - flow.read
 
 
 class _Flow:
-    """Follows the statements of a kernel: each branch, and each loop twice."""
+    """Follows the statements of a kernel: each branch, and each loop twice. What the `idle` read does not count."""
 
-    def __init__(self) -> None:
+    def __init__(self, idle: Collection[ast.stmt]) -> None:
+        self.idle = idle
         self.written: set[ast.stmt] = set()
         self.read: set[ast.stmt] = set()
         """Assignments whose value another statement has read so far."""
@@ -80,6 +85,8 @@ class _Flow:
         return held
 
     def _reads(self, node: ast.AST, statement: ast.stmt, held: _Held) -> None:
+        if statement in self.idle:
+            return
         names = {*_loaded(node), *(_stored(statement) if isinstance(statement, ast.AugAssign) else ())}
         self.read |= {each for name in names for each in held.get(name, ()) if each is not statement}
 
