@@ -110,9 +110,7 @@ def _with_check(plan: Plan, source: str, lanes: LaneSet | None, ahead: Run | Non
     is_written = lanes is not None and not again.unwritten and oracle.judge(again).faults
     if lanes is not None and not is_written:  # with a pattern in its memory it may be another check that fails
         again = plan.pool.cold(source, wants=asked)
-    held = ComparisonCheck(seen, path)
-    if again.comparison is not None:
-        held = replace(held, unsteady=frozenset(again.comparison.moved))
+    held = ComparisonCheck(seen, path).steady_in(again.comparison)
     if not oracle.judge(again).faults:
         return plan.noted(OTHER)
     if held.difference(again) or held.doubt(again):

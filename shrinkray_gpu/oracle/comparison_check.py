@@ -8,9 +8,12 @@ that computes all that has the bug and its reference, whatever else has gone fro
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from shrinkray_gpu.runner.run import Comparison, Run
+
+_KINDS = ("finite values", "values that are not finite")
+"""By whether the two sides differ in that."""
 
 
 @dataclass(frozen=True)
@@ -22,7 +25,15 @@ class ComparisonCheck:
     apart: str = ""
     """What may be left of the distance between the sides, as a fraction, for the original to pass; empty: unknown."""
     unsteady: frozenset[str] = frozenset()
-    """What differs between two runs of the original, of the keys of `Comparison.moved`: no candidate is held to it."""
+    """What differs between two runs of the original, of the keys of `Comparison.moved` and its `kind`: no candidate is
+    held to it."""
+
+    def steady_in(self, again: Comparison | None) -> ComparisonCheck:
+        """The same without what another run of the original has otherwise. `again`: that was held against this one."""
+        if again is None:
+            return self
+        kind = ["kind"] if again.kind != self.original.kind else []
+        return replace(self, unsteady=frozenset([*again.moved, *kind]))
 
     def difference(self, run: Run) -> str:
         """In what the run's comparison is another, in words; empty if it is the same, or nothing is known of it."""
@@ -39,9 +50,12 @@ class ComparisonCheck:
             return "one side of the check is no longer made by a kernel"
         if seen.alone != self.original.alone:
             return "the check is of other values"
-        if any(now < before for now, before in zip(seen.tolerance, self.original.tolerance)):
-            least, less = (_tolerance(each.tolerance) for each in (self.original, seen))
-            return f"the check lets less pass: {less} instead of {least}"
+        if {seen.kind, self.original.kind} > {"nan"} and "kind" not in self.unsteady:
+            found, before = (_KINDS[each.kind == "nan"] for each in (seen, self.original))
+            return f"the check fails of {found}, and the original's of {before}"
+        if any(now != before for now, before in zip(seen.tolerance, self.original.tolerance)):
+            ours, theirs = (_tolerance(each.tolerance) for each in (self.original, seen))
+            return f"the check lets something else pass: {theirs} instead of {ours}"
         if lost := sorted(set(self.original.sources) - set(seen.sources)):
             return f"what {seen.kernels[-1]} writes no longer comes from {lost[0].rpartition(',')[0]}"
         return next((why for what, why in seen.moved.items() if what not in self.unsteady), "")

@@ -197,8 +197,8 @@ HOST: tuple[Pass, ...] = (
 one: most of these only carry something from one layer to the next."""
 
 
-_NARROW = {arguments: "find_spare", observed: "find_told"}
-"""What a pass finds where what the host hands to a kernel may be what is wrong."""
+_NARROW = {arguments: "find_spare", observed: "find_told", numbers: "find_for_check"}
+"""What a pass finds where what the host hands to a kernel, or holds its result against, may be what is wrong."""
 _OTHER_VALUES = (configs, launches, tiles, accesses, sinking, standins, fillings, outlets, numbers)
 """What mostly changes the values that a kernel computes, or what it is given."""
 _OF_CHECK = (
@@ -214,7 +214,11 @@ CHECK: tuple[Pass, ...] = (
     ),
     *(each for each in PASSES if each.module not in (*_OF_CHECK, *_OTHER_VALUES) and not each.plain),
     *(replace(each, stage=LAST, function="find_apart") for each in PASSES if each.module is arguments),
-    *(replace(each, stage=LAST) for each in PASSES if each.module in _OTHER_VALUES),
+    *(
+        replace(each, stage=LAST, function=_NARROW.get(each.module, each.function))
+        for each in PASSES
+        if each.module in _OTHER_VALUES
+    ),
 )
 """The same for a program that fails a check of what its kernels computed: that is to stay what it was. So layers melt
 first, which changes no value, and the host's code goes. What changes the kernels comes at the end, when a try is cheap.

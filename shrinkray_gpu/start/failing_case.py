@@ -140,7 +140,7 @@ def _described(launch: Launch) -> tuple[object, ...]:
 def _last(run: Run) -> object:
     """The last launch that the program asked for. One that the compiler refuses is none of those that were made, and
     is written down alone."""
-    asked = run.captured["launches"][-1:] if run.captured else []
+    asked = run.captured["launches"][:1] if run.captured else []  # the likeliest one comes first
     if not asked:
         return [_described(each) for each in run.launches[-1:]]
     told = [{name: each.get(name) for name in _TOLD} for launch in asked for each in launch.get("arguments", [])]

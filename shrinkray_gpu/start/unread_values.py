@@ -8,7 +8,7 @@ these statements are marked.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import TypeAlias
 
 from shrinkray_gpu.start.argument_slice import MARK, marked
@@ -16,6 +16,8 @@ from shrinkray_gpu.start.slicing import Slice
 from shrinkray_gpu.start.statements import is_kernel
 
 UNREAD = f"{MARK} (unread)"
+_OF_TYPE = ("dtype", "shape", "type", "element_ty")
+"""Attributes of a value that hang on its type alone."""
 _Held: TypeAlias = Mapping[str, frozenset[ast.stmt]]
 """By variable, the statements that may have set it."""
 
@@ -33,17 +35,22 @@ def without_unread_marks(text: str) -> str:
 
 
 def unread_in(kernel: ast.FunctionDef) -> list[ast.stmt]:
-    """The assignments whose value is overwritten, on some path, before another statement reads it; or is never read."""
-    flow = _Flow()
-    flow.follow(kernel.body, {})
-    unread = flow.overwritten | (flow.written - flow.read)
-    return sorted(unread, key=lambda each: each.lineno)
+    """The assignments whose value is overwritten, on some path, before another statement reads it; or is never read, or
+    by such ones alone."""
+    never: set[ast.stmt] = set()
+    while True:
+        flow = _Flow(never)
+        flow.follow(kernel.body, {})
+        if flow.written - flow.read <= never:
+            return sorted(flow.overwritten | never, key=lambda each: each.lineno)
+        never |= flow.written - flow.read
 
 
 class _Flow:
-    """Follows the statements of a kernel: each branch, and each loop twice."""
+    """Follows the statements of a kernel: each branch, and each loop twice. What the `idle` read does not count."""
 
-    def __init__(self) -> None:
+    def __init__(self, idle: Collection[ast.stmt]) -> None:
+        self.idle = idle
         self.written: set[ast.stmt] = set()
         self.read: set[ast.stmt] = set()
         """Assignments whose value another statement has read so far."""
@@ -78,12 +85,20 @@ class _Flow:
         return held
 
     def _reads(self, node: ast.AST, statement: ast.stmt, held: _Held) -> None:
+        if statement in self.idle:
+            return
         names = {*_loaded(node), *(_stored(statement) if isinstance(statement, ast.AugAssign) else ())}
         self.read |= {each for name in names for each in held.get(name, ()) if each is not statement}
 
 
 def _loaded(node: ast.AST) -> Iterator[str]:
-    yield from (each.id for each in ast.walk(node) if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Load))
+    """The names whose values it reads: `gate.to(up.dtype)` has nothing of what was loaded as `up`."""
+    if isinstance(node, ast.Attribute) and node.attr in _OF_TYPE:
+        return
+    if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
+        yield node.id
+    for below in ast.iter_child_nodes(node):
+        yield from _loaded(below)
 
 
 def _stored(statement: ast.stmt) -> Iterator[str]:

@@ -52,11 +52,12 @@ def bound(original: Comparison = SEEN) -> SameFaultOracle:
         ({"sources": ("arange [12], 1",)}, "what rows writes no longer comes from randn [12]"),
         ({"alone": True}, "the check is of other values"),
         ({"tolerance": (1e-4, 1e-5)}, ""),
-        ({"tolerance": (1e-3, 1e-5)}, ""),
-        ({"tolerance": (1e-3, 0.0)}, "the check lets less pass: rtol=0.001, atol=0 instead of rtol=0.0001, atol=1e-05"),
-        ({"tolerance": (1e-5, 1e-5)}, "the check lets less pass"),
+        ({"tolerance": (1.0, 1e-5)}, "something else pass: rtol=1, atol=1e-05 instead of rtol=0.0001, atol=1e-05"),
+        ({"tolerance": (1e-3, 0.0)}, "the check lets something else pass"),
+        ({"tolerance": (1e-5, 1e-5)}, "the check lets something else pass"),
         ({"tolerance": ()}, ""),
         ({"refused": "p of rows"}, "p of rows is written in place, requires grad, and is a leaf"),
+        ({"kind": "nan"}, "the check fails of values that are not finite, and the original's of finite values"),
         ({"moved": {"actual": "the actual values are others, by up to 2"}}, "the actual values are others, by up to 2"),
     ],
 )
@@ -81,6 +82,19 @@ def test_what_differs_between_runs_of_the_original_is_not_held() -> None:
     assert "no kernel takes part" in oracle.judge(failing(NOTHING)).why
     assert check.kept.startswith("what rows is given, and what that is held against, are as in the original")
     assert "differ from run to run" in check.told()
+
+
+def test_nan_comes_and_goes_only_where_it_does_in_the_original() -> None:
+    """Values that differ from run to run are not held, and 0/0 in their place would be taken for them."""
+    moved = {"actual": "the actual values are others, by up to 2"}
+    check = ComparisonCheck(SEEN, "kept").steady_in(dataclasses.replace(SEEN, moved=moved))
+    undefined = dataclasses.replace(SEEN, moved=moved, kind="nan")
+    assert "not finite" in dataclasses.replace(bound(), comparison=check).judge(failing(undefined)).why
+    either = check.steady_in(undefined)
+    assert check.steady_in(None) is check and either.unsteady == {"actual", "kind"}
+    assert dataclasses.replace(bound(), comparison=either).judge(failing(undefined)).faults
+    finite = bound(dataclasses.replace(SEEN, kind="nan")).judge(failing(SEEN))
+    assert "of finite values, and the original's of values that are not finite" in finite.why
 
 
 def test_no_comparison_at_all_is_another_check() -> None:

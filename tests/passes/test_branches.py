@@ -83,3 +83,14 @@ def test_a_case_that_binds_a_name_stays_a_case() -> None:
 def test_what_a_match_binds_beside_its_patterns_is_still_computed() -> None:
     found = offers(branches, "match (n := f()):\n    case _ if (m := n) > 1:\n        g(n, m)\n")
     assert found["only case _ at line 1"] == "(n := f())\n(m := n) > 1\ng(n, m)\n"
+
+
+def test_of_a_table_the_entry_for_the_only_key_that_is_named() -> None:
+    table = "TILES = {torch.float16: dict(M=16), torch.float32: dict(M=8)}\n"
+    text = f"{table}x = torch.ones(2, dtype=torch.float16)\nk(x, **TILES[x.dtype])\n"
+    entry = offers(branches, text)["the entry for torch.float16 at line 3"]
+    assert entry.endswith("k(x, **dict(M=16))\n")
+    assert offers(branches, "mode = 'a'\nf({'a': 1, 'b': 2}[mode])\n")["the entry for 'a' at line 2"].endswith("f(1)\n")
+    other = f"y = torch.ones(2, dtype=torch.float32)\n{text}"
+    assert offers(branches, other) == {}, "the mistake may be that the entry of the other one is taken"
+    assert offers(branches, f"{text}TILES[y] = 1\n").keys() == offers(branches, text).keys()

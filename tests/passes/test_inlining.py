@@ -161,7 +161,7 @@ EXAMPLES = {
         def run(given, tolerance):
             x, n = given
             rtol, atol = tolerance
-            print(x, n, rtol, atol)
+            print(x, n, rtol, atol, getattr(torch, "int8"), **dict(sep="-", end=""))
         made = inputs(*[5])
         run(made, {"a": (1, 2), torch.int8: (3, made[1])}[torch.int8])
         """,
@@ -175,7 +175,7 @@ EXAMPLES = {
         n = made_3
         rtol = tolerance_2
         atol = tolerance_3
-        print(x, n, rtol, atol)
+        print(x, n, rtol, atol, torch.int8, sep="-", end="")
         """,
     ),
     "main behind its guard": (
@@ -380,7 +380,24 @@ EXAMPLES = {
         """
         from dataclasses import dataclass
         y = z + 16
-        kernel[(1,)](z, y, **dict(BLOCK=16))
+        kernel[(1,)](z, y, BLOCK=16)
+        """,
+    ),
+    "one by a call, with its fields in a string": (
+        """
+        import collections
+        Case = collections.namedtuple("Case", "rows cols, dtype")
+        case = Case(4, cols=3, dtype=getattr(torch, "int8"))
+        x = torch.zeros(case.rows, case.cols, dtype=case.dtype)
+        other = collections.namedtuple("Other", ["rows"])(7)
+        print(other.rows, collections.namedtuple("Last", "a")(1).a)
+        """,
+        """
+        import collections
+        Case = collections.namedtuple("Case", "rows cols, dtype")
+        dtype = torch.int8
+        x = torch.zeros(4, 3, dtype=dtype)
+        print(7, collections.namedtuple("Last", "a")(1).a)
         """,
     ),
     "a named tuple is one": (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from shrinkray_gpu.passes.python.numbers import ALONE, find, offers
+from shrinkray_gpu.passes.python.numbers import ALONE, find, find_for_check, offers
 from shrinkray_gpu.reduction.keep import allowed_edits
 from shrinkray_gpu.reduction.rendering.render import render
 from tests.passes.offers import offered, program, results
@@ -139,3 +139,12 @@ def test_arithmetic_of_two_numbers_is_a_number(text: str, want: str) -> None:
 @pytest.mark.parametrize("text", ["f(2**31)", "f(7 / 2)", "f(7 // 0)", "f(1 << 28)", "f(x * 4)", "f(1.5 + 2)"])
 def test_what_people_write_so_or_is_none_stays(text: str) -> None:
     assert not any("one number" in edit.what for edit in find(program(text)))
+
+
+def test_the_fractions_of_a_check_stay() -> None:
+    kernel = "import triton\n@triton.jit\ndef k(x):\n    return x * 0.5\n"
+    check = "assert_close(a, b[:, :8], rtol=1e-3)\nassert (a - b).abs().max() < 0.01"
+    left = results(find_for_check, kernel + check)
+    assert any("x * 1.0" in each for each in left) and any("[:, :4]" in each for each in left)
+    assert all("rtol=0.001" in each and "< 0.01" in each for each in left)
+    assert any("rtol=1.0" in each for each in results(find, kernel + check))

@@ -103,6 +103,20 @@ def test_one_file_has_no_path_of_this_machine_unless_the_fault_needs_it(tmp_path
     assert (str(tmp_path) in start.program.text) is whole
 
 
+@pytest.mark.parametrize("sets", [False, True])
+def test_a_package_that_loads_modules_by_their_names_is_left_out_unless_the_fault_hangs_on_it(
+    tmp_path: Path, sets: bool
+) -> None:
+    (tmp_path / "pkg").mkdir()
+    loading = f"import os\nfrom importlib import import_module\nos.environ['ROWS'] = '{7 if sets else 3}'\n"
+    (tmp_path / "pkg" / "__init__.py").write_text(f"{loading}import_module('pkg.other')\n")
+    (tmp_path / "pkg" / "other.py").write_text("")
+    rows = "import os\n\n\ndef find():\n    raise IndexError(os.environ.get('ROWS', '3') + ' rows')\n"
+    (tmp_path / "pkg" / "rows.py").write_text(rows)
+    start = begun(given(tmp_path, "from pkg.rows import find\n\nfind()\n", "exception:IndexError"), [])
+    assert start.merged is not sets and ("def find" in start.program.text) is not sets, start.program.text
+
+
 def test_one_file_that_does_not_show_the_fault_is_not_taken(tmp_path: Path) -> None:
     body = "import sys\n\n\ndef find(key):\n    if 'helper' in sys.modules:\n        [][key]\n"
     (tmp_path / "helper.py").write_text(body)

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from shrinkray_gpu.runner.run import Launch, Run
 from shrinkray_gpu.start.capture_runs import Runs
-from shrinkray_gpu.start.failing_case import TRIES, FailingCase
+from shrinkray_gpu.start.failing_case import TRIES, FailingCase, are_among
 from tests.start.test_choice import begun, given
 
 OPTIONS = """\
@@ -99,6 +100,16 @@ def test_a_case_stays_without_which_a_launch_is_another_one(tmp_path: Path) -> N
     assert "for step in (1, 2, 4):" in text, text
     text, _ = alone(tmp_path / "other", POSITION.replace("at += step", "at = step"))
     assert "step = 4\nat = step\n" in text, text
+
+
+def test_a_case_may_go_whose_launch_is_of_another_kind(tmp_path: Path) -> None:
+    """The records of launches begin with the likeliest one: the last, of the case that fails."""
+    records = [{"kernel": "rows", "grid": [grid], "options": [], "arguments": []} for grid in (2, 1)]
+    launches = tuple(Launch("rows", "h", (grid,)) for grid in (1, 2))
+    shown = Run("cold", 1, launches=launches, captured={"launches": records})  # type: ignore[typeddict-item]
+    alone = Run("cold", 1, launches=launches[1:], captured={"launches": records[:1]})  # type: ignore[typeddict-item]
+    other = Run("cold", 1, launches=launches[:1], captured={"launches": records[1:]})  # type: ignore[typeddict-item]
+    assert are_among(alone, shown) and not are_among(other, shown)
 
 
 CHECK = """\

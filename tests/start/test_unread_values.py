@@ -17,6 +17,8 @@ LOOP = "for i in range(n):\n"
     [
         ("v = tl.load(x)\ntl.store(y, v)", []),
         ("v = tl.load(x)\nscale = tl.load(s)\ntl.store(y, v)", ["scale = tl.load(s)"]),
+        ("v = tl.load(x)\nw = tl.load(s)\ntl.store(y, v.to(w.dtype))", ["w = tl.load(s)"]),
+        ("v = tl.load(x)\ns += n\nw = tl.load(s)\ntl.store(y, v)", ["s += n", "w = tl.load(s)"]),
         (f"acc = 0.0\n{LOOP}    acc = tl.load(x + i)\ntl.store(y, acc)", ["acc = 0.0"]),
         (f"acc = 0.0\n{LOOP}    acc += tl.load(x + i)\ntl.store(y, acc)", []),
         (

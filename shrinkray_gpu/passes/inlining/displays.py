@@ -7,9 +7,10 @@ the code around them is gone.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from keyword import iskeyword
 
 import libcst as cst
-from libcst.metadata import ClassScope
+from libcst.metadata import BuiltinScope, ClassScope
 
 from shrinkray_gpu.passes.inlining.call_arguments import effect_free
 from shrinkray_gpu.passes.inlining.callee import assigned_value
@@ -30,8 +31,11 @@ def display_reads(names: Names) -> Iterable[Rewrite]:
             if (first := first_of(node)) is not None:
                 rewrite.what, rewrite.swaps[node] = "the first element of a display", first
                 yield rewrite
-            elif any(arg.star == "*" and plain_elements(arg.value) is not None for arg in node.args):
-                rewrite.what, rewrite.swaps[node] = "arguments for a display", written_out(node)
+            elif (attribute := attribute_of(node, names)) is not None:
+                rewrite.what, rewrite.swaps[node] = "an attribute for its name in quotes", attribute
+                yield rewrite
+            elif any(given_by(arg, names) is not None for arg in node.args):
+                rewrite.what, rewrite.swaps[node] = "arguments for a display", written_out(node, names)
                 yield rewrite
         elif isinstance(node, cst.Assign) and len(node.targets) == 1 and names.own_line(node) is not None:
             if split(rewrite, node) or in_variables(rewrite, node):
@@ -80,6 +84,19 @@ def first_of(call: cst.Call) -> cst.BaseExpression | None:
     return None
 
 
+def attribute_of(call: cst.Call, names: Names) -> cst.Attribute | None:
+    """`torch.float16` of `getattr(torch, "float16")`."""
+    match call:
+        case cst.Call(
+            func=cst.Name(value="getattr") as func,
+            args=[cst.Arg(value=owner, star=""), cst.Arg(value=cst.SimpleString() as word, star="")],
+        ) if isinstance(names.variable(func)[0], BuiltinScope) and dotted_text(owner):
+            attribute = str(word.evaluated_value)
+            if attribute.isidentifier() and not iskeyword(attribute) and not attribute.startswith("__"):
+                return cst.Attribute(owner, cst.Name(attribute))
+    return None
+
+
 def is_key(node: cst.BaseExpression, names: Names) -> bool:
     """A literal, or what a module has: each means one thing, wherever it is written."""
     return constant(node) or (
@@ -87,12 +104,22 @@ def is_key(node: cst.BaseExpression, names: Names) -> bool:
     )
 
 
-def written_out(call: cst.Call) -> cst.Call:
-    args: list[cst.Arg] = []
-    for arg in call.args:
-        elements = plain_elements(arg.value) if arg.star == "*" else None
-        args += [arg] if elements is None else [cst.Arg(each) for each in elements]
-    return call.with_changes(args=[arg.with_changes(comma=cst.MaybeSentinel.DEFAULT) for arg in args])
+def given_by(arg: cst.Arg, names: Names) -> list[cst.Arg] | None:
+    """The arguments that `*(a, b)` or `**dict(c=1)` gives; None where it is neither."""
+    if arg.star == "*" and (elements := plain_elements(arg.value)) is not None:
+        return [cst.Arg(each) for each in elements]
+    match arg:
+        case cst.Arg(star="**", value=cst.Call(func=cst.Name(value="dict") as func, args=args)) if all(
+            each.keyword is not None for each in args
+        ):
+            return list(args) if isinstance(names.variable(func)[0], BuiltinScope) else None
+    return None
+
+
+def written_out(call: cst.Call, names: Names) -> cst.Call:
+    given = [[arg] if (each := given_by(arg, names)) is None else each for arg in call.args]
+    plain = [arg.with_changes(comma=cst.MaybeSentinel.DEFAULT) for each in given for arg in each]
+    return call.with_changes(args=plain)
 
 
 def split(rewrite: Rewrite, node: cst.Assign) -> bool:

@@ -1,10 +1,10 @@
-"""Literals, and objects that are no more than their fields: of a dataclass, a NamedTuple or a SimpleNamespace."""
+"""Literals, and objects that are no more than their fields: of a dataclass, a named tuple or a SimpleNamespace."""
 
 from __future__ import annotations
 
 import libcst as cst
 
-from shrinkray_gpu.passes.inlining.callee import definition_of, subclasses
+from shrinkray_gpu.passes.inlining.callee import assigned_value, definition_of, subclasses
 from shrinkray_gpu.source.calls import decorator_name
 from shrinkray_gpu.source.names_read import Names
 from shrinkray_gpu.source.tree import dotted_text
@@ -51,6 +51,9 @@ def record_fields(call: cst.Call, names: Names) -> list[tuple[str, cst.BaseExpre
         return None
     if dotted_text(call.func).split(".")[-1] == "SimpleNamespace":
         return [(arg.keyword.value, arg.value) for arg in call.args if arg.keyword]
+    if (order := listed_fields(call.func, names)) is not None:
+        given = [(arg.keyword.value if arg.keyword else name, arg.value) for name, arg in zip(order, call.args)]
+        return given if len(call.args) == len(order) and {name for name, _ in given} == set(order) else None
     made = definition_of(call.func, names)
     if not isinstance(made, cst.ClassDef) or not is_record(made) or subclasses(made, names):
         return None
@@ -64,6 +67,22 @@ def record_fields(call: cst.Call, names: Names) -> list[tuple[str, cst.BaseExpre
     missing = [name for name in order if name not in dict(given)]
     defaults = [(name, value) for name in missing if (value := declared[name]) is not None and constant(value)]
     return given + defaults if len(defaults) == len(missing) and set(dict(given)) <= set(order) else None
+
+
+def listed_fields(made: cst.BaseExpression, names: Names) -> list[str] | None:
+    """Those of `namedtuple("Case", "rows columns")`, and of a name that is bound to it once."""
+    if isinstance(made, cst.Name) and made.value not in names.rebindable:
+        bound = names.bindings(*names.variable(made))
+        made = (assigned_value(bound[0], names) if len(bound) == 1 else None) or made
+    match made:
+        case cst.Call(
+            func=func, args=[cst.Arg(value=cst.SimpleString()), cst.Arg(value=listed, keyword=None, star="")]
+        ):
+            texts = [each.value for each in listed.elements] if isinstance(listed, cst.List | cst.Tuple) else [listed]
+            words = [each.evaluated_value if isinstance(each, cst.SimpleString) else None for each in texts]
+            if dotted_text(func).split(".")[-1] == "namedtuple" and all(isinstance(each, str) for each in words):
+                return [name for each in words for name in str(each).replace(",", " ").split()]
+    return None
 
 
 def is_settled(call: cst.Call, names: Names) -> bool:

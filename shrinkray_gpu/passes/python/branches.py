@@ -1,11 +1,13 @@
-"""One arm of an `if`, a conditional expression or a `match` in the place of the whole.
+"""One arm of an `if`, a conditional expression or a `match` in the place of the whole, or one entry of a table.
 
 Only one arm leads to the fault, and once it stands alone the test and all that was computed for it can go. Either arm
-is offered, since a test may well be false at the fault; dropping a single arm comes after, where two are needed.
+is offered, since a test may well be false at the fault; dropping a single arm comes after, where two are needed. The
+wrong entry may be what was looked up: so `TILES[x.dtype]` becomes one only where the program names no other key.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 
 import libcst as cst
@@ -14,7 +16,10 @@ from shrinkray_gpu.reduction.edit import Edit, Template, Unwrap
 from shrinkray_gpu.reduction.program import Program
 from shrinkray_gpu.source.edits import removal, replacement
 from shrinkray_gpu.source.masking import always_holds
-from shrinkray_gpu.source.tree import depth, every, line_number, weight, within
+from shrinkray_gpu.source.names_read import is_target
+from shrinkray_gpu.source.pinning import assigned_value
+from shrinkray_gpu.source.scoping import bindings
+from shrinkray_gpu.source.tree import depth, dotted_text, every, line_number, weight, within
 
 
 def find(program: Program) -> Iterator[Edit]:
@@ -34,6 +39,7 @@ def find(program: Program) -> Iterator[Edit]:
             for which, arm in (("first", either.left), ("second", either.right)):
                 what = f"{which} value of `or` at line {line_number(program, either)}"
                 yield replacement(program, what, either, (arm,), 9)
+    yield from _entries(program)
     for match in every(program, cst.Match):
         for case in match.cases:
             label = f"case {' '.join(program.text[slice(*program.spans[case.pattern])].split())}"
@@ -43,6 +49,31 @@ def find(program: Program) -> Iterator[Edit]:
                 yield _arm_alone(program, what, match, case.body, tests)
             if len(match.cases) > 1:
                 yield _drop(program, case, label)
+
+
+def _entries(program: Program) -> Iterator[Edit]:
+    """`TILES[x.dtype]` -> its entry for the only one of its keys that stands elsewhere in the program."""
+    made = ((binding, assigned_value(program, binding)) for binding in bindings(program))
+    tables: dict[cst.CSTNode, cst.BaseExpression]
+    tables = {read: line[1] for binding, line in made if line is not None for read in binding.reads}
+    named = Counter(_key(node) for node in every(program, cst.Attribute, cst.SimpleString))
+    listed = Counter(_key(each.key) for each in every(program, cst.DictElement))
+    for lookup in every(program, cst.Subscript):
+        table = tables.get(lookup.value, lookup.value)
+        if not isinstance(table, cst.Dict) or is_target(lookup, program.parents) or len(lookup.slice) != 1:
+            continue
+        entries = {_key(each.key): each.value for each in table.elements if isinstance(each, cst.DictElement)}
+        elsewhere = [key for key in entries if named[key] > listed[key]]
+        if len(elsewhere) == 1 and "" not in entries and len(entries) == len(table.elements) > 1:
+            what = f"the entry for {elsewhere[0]} at line {line_number(program, lookup)}"
+            yield replacement(program, what, lookup, (entries[elsewhere[0]],), 9)
+
+
+def _key(node: cst.BaseExpression) -> str:
+    """A name with a dot, or a text in quotes, as what it means; empty: neither."""
+    if isinstance(node, cst.SimpleString):
+        return repr(node.evaluated_value)
+    return text if "." in (text := dotted_text(node)) else ""
 
 
 def _arms(program: Program, chain: cst.If) -> Iterator[Edit]:

@@ -259,6 +259,20 @@ def test_either_side_that_becomes_another_is_told(tmp_path: Path) -> None:
     )
 
 
+def test_no_side_moves_by_more_than_the_check_lets_pass(tmp_path: Path) -> None:
+    """A reference that has lost `approximate="tanh"` would fail the check with the bug mended."""
+    within, beyond = "x * 3 + 4e-4", "x * 3 + 2e-3"
+    loose, tight = (f"assert torch.allclose(actual, expected, rtol=0, atol={atol})" for atol in ("1e-2", "1e-3"))
+    for after, check, is_held in ((within, tight, False), (beyond, loose, False), (beyond, tight, True)):
+        why = moved(tmp_path, "x * 3", after, check)
+        assert why.startswith("the expected values are others") is is_held, (after, check, why)
+
+
+def test_zero_by_zero_is_another_value(tmp_path: Path) -> None:
+    assert moved(tmp_path, "x * 3", "x * 3 + (x - x) / (x - x)").startswith("the expected values are others")
+    assert moved(tmp_path, "* 2,", "* 2 + tl.log(0.0 * tl.load(x + at)),").startswith("the actual values are others")
+
+
 TABLE = SCRIPT.replace("x, out, n, BLOCK", "x, rates, out, n, BLOCK")
 TABLE = TABLE.replace("mask=at < n) * 2", "mask=at < n) * tl.load(rates + at, mask=at < n)")
 TABLE = TABLE.replace("(x, out,", "(x, rates, out,")

@@ -172,7 +172,7 @@ class CheckObserver:
             recorded([*sides, *given, *outputs, *alike]).write(self.save)
         if self.against:
             theirs = recording.read(self.against)
-            found = told["moved"] = moved(torch, sides, theirs)
+            found = told["moved"] = moved(torch, sides, theirs, compared.tolerance)
             if launch is not None:
                 found.update(given_otherwise(torch, launch.inputs, theirs))
             is_known = launch is not None and knows(theirs, launch.digest(provenance))

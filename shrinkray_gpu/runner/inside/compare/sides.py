@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 import zlib
-from typing import Any, Dict, List, Tuple
+from typing import Any, Dict, List, Sequence, Tuple
 
 from . import recording
 from .provenance import ComparedTensors
@@ -19,6 +19,8 @@ SAMPLE = 1 << 20
 """Elements of a tensor that are looked at."""
 SLACK = 0.01
 """Of the largest distance between the two sides: what a side may move by."""
+PART_OF_TOLERANCE = 0.5
+"""Of what the check lets pass: no side moves by more. With the bug mended, the check would fail of that."""
 STEPS = 0.1
 """The same where that is no more than one step of the side's type: torch rounds otherwise with other threads."""
 ALONE = 1e-5
@@ -54,8 +56,10 @@ def distance(torch: Any, one: Any, other: Any = None) -> Record:
     return {"kind": kind, "elements": elements, "total": one.numel(), "largest": largest}
 
 
-def moved(torch: Any, sides: List[Side], theirs: recording.Recording) -> Dict[str, str]:
-    """Which sides are not what the other run had there, in words."""
+def moved(
+    torch: Any, sides: List[Side], theirs: recording.Recording, tolerance: Sequence[float] = ()
+) -> Dict[str, str]:
+    """Which sides are not what the other run had there, in words. `tolerance`: `rtol` and `atol`, if known."""
     before = {each["name"]: read_side(torch, theirs, each) for each in _kept(theirs) if each["name"] in BOTH}
     texts = {each["name"]: each["text"] for each in _kept(theirs)}
     slack = _slack(torch, list(before.values()))
@@ -68,9 +72,18 @@ def moved(torch: Any, sides: List[Side], theirs: recording.Recording) -> Dict[st
             continue
         apart = distance(torch, values, before[name])
         rounding = min(_step(torch, text, values), slack * STEPS / SLACK)
-        if apart["kind"] == "nan" or apart["largest"] > max(slack, rounding):
+        may = _let_pass(torch, values, before.get("expected"), tolerance).clamp(max=slack).clamp(min=rounding)
+        if apart["kind"] == "nan" or bool(((values - before[name]).abs() > may).any()):
             found[name] = "the %s values are others, by up to %.3g" % (name, apart["largest"])
     return found
+
+
+def _let_pass(torch: Any, values: Any, expected: Any, tolerance: Sequence[float]) -> Any:
+    """How far each of a side's values may move without that the check fails of it; infinity: not known."""
+    if expected is None or len(tolerance) != 2 or values.numel() != expected.numel():
+        return torch.tensor(float("inf"), dtype=torch.float64)
+    rtol, atol = tolerance
+    return PART_OF_TOLERANCE * (atol + rtol * expected.abs())
 
 
 def has(theirs: recording.Recording, kind: str) -> bool:
