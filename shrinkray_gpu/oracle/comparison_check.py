@@ -77,6 +77,11 @@ class ComparisonCheck:
         last = f", and {steady[-1]}," if len(steady) > 1 else ""
         return f"{', '.join(steady[:-1] or steady)}{last} {are} as in the original, in each accepted step"
 
+    @property
+    def is_blind(self) -> bool:
+        """Whether the values of the check tell nothing of how they were computed: none of them is finite."""
+        return self.original.kind == "nan" and self.original.elements == self.original.total > 0
+
     def told(self) -> str:
         """What was seen, in a line for people."""
         one = self.original
@@ -85,6 +90,7 @@ class ComparisonCheck:
         apart = f"; {one.elements} of {one.total} elements apart, by up to {one.largest:.3g}" if not one.alone else ""
         if one.kind == "nan":
             apart = f"; {one.elements} of {one.total} elements are not finite" + " on one side only" * (not one.alone)
+            apart += ": any other NaN would do as well, so no value is exchanged for another" * self.is_blind
         unsteady = "; its values differ from run to run, and not all are held" if self.unsteady else ""
         blame = f"; {one.blame}" if one.blame else ""
         return f"the check that fails holds what {kernels} wrote against {against}{apart}{unsteady}{blame}"

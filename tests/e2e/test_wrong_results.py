@@ -340,3 +340,38 @@ def test_no_kernel_comes_to_write_where_torch_would_refuse_it(tmp_path: Path, ju
     mended = re.sub(r"^( *)(?=momentum_step\[)", rf"\1{launch[1]}.mul_(0.99)\n\1", text, flags=re.MULTILINE)
     verdict = judged(mended, "exception:RuntimeError", INTERPRETED)
     assert verdict.answer is Answer.PASSES, (text, verdict)
+
+
+NORM = """
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def norm(x, y, n, BLOCK: tl.constexpr):
+    row, cols = tl.program_id(0), tl.arange(0, BLOCK)
+    mask = cols < n
+    v = tl.load(x + row * n + cols, mask=mask, other=0.0)
+    mean = tl.sum(v) / n
+    centred = tl.where(mask, v - mean, 0.0)
+    var = tl.sum(centred / centred) / n
+    tl.store(y + row * n + cols, (v - mean) / tl.sqrt(var + 1e-5), mask=mask)
+
+
+x = torch.randn(4, 24, device="cuda")
+y = torch.empty_like(x)
+norm[(4,)](x, y, 24, 32)
+torch.testing.assert_close(y, torch.nn.functional.layer_norm(x, (24,)), rtol=1e-3, atol=1e-3)
+"""
+
+
+def test_where_each_value_is_nan_none_stands_for_another(tmp_path: Path, judged: Judged) -> None:
+    """`mask / mask` makes NaN as well, and what the fix needs was gone."""
+    (tmp_path / "failing.py").write_text(NORM)
+    passes = only("statements", "expressions", "standins", "assignments", "constants")
+    said = shrink("failing.py", *OUTSIDE, "--oracle", "Tensor-likes are not close", *passes, cwd=tmp_path)
+    assert said.code == 0 and "any other NaN would do as well" in said.err, said
+    text = (tmp_path / "repro_failing.py").read_text()
+    mended = re.sub(r"centred\s*/\s*centred", "centred * centred", text)
+    assert mended != text and judged(mended, "mismatch", INTERPRETED).answer is Answer.PASSES, text
