@@ -40,6 +40,8 @@ class WatchedLaunch:
         self.tape: Any = None
         self.read: Optional[List[Any]] = None
         """What it reads, where that is known; else it may be anything that it is given."""
+        self.stored: List[Any] = []
+        """What it may write to, where that is known."""
         self.grad_mode = False
         """Whether autograd takes notice of what is done now."""
 
@@ -64,7 +66,7 @@ class WatchedLaunch:
     def ran(self, compiled: Any, given: Dict[str, Any]) -> None:
         """The kernel that Triton compiled for it, and what that was given, by name."""
         touched = touched_arguments(compiled, given)
-        self.read = touched.read if touched is not None else None
+        self.read, self.stored = (touched.read, touched.written) if touched is not None else (None, [])
 
     def __exit__(self, kind: Any, *_: Any) -> None:
         provenance = self.observer.provenance
@@ -77,9 +79,11 @@ class WatchedLaunch:
             with quiet(torch):
                 changed = [each for each, old in zip(self.given, self.before) if not torch.equal(sample(each), old)]
             self.before.clear()
-            # The virtual GPU names all that may be written. What is read as well, and written, is another by its bytes.
+            # What may be written is named by the virtual GPU, or by the kernel's IR: zeros may come where zeros were.
+            # What is read as well, and written, is another by its bytes.
             read = {each.untyped_storage()._cdata for each in _distinct(torch, self.read or [])}
-            changed += [each for each in self.observer.wrote if each.untyped_storage()._cdata not in read]
+            named = [*self.observer.wrote, *_distinct(torch, self.stored)]
+            changed += [each for each in named if each.untyped_storage()._cdata not in read]
             self.observer.wrote = []
             tensors = _distinct(torch, self.args)
             self.read = tensors if self.read is None else _distinct(torch, self.read)
