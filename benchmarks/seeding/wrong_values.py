@@ -146,7 +146,9 @@ def _scaled(place: Place, planted: Edit) -> Iterator[str]:
     if not isinstance(node, cst.BaseExpression) or not _is_value(place):
         return
     bare = node.with_changes(lpar=[], rpar=[])
-    if _shape(place.code(bare)) != _shape(re.sub(r"^\((.*)\)$", r"\1", kept)):
+    named = _named(planted.statement)
+    of_the_same = named is not None and isinstance(place.parent, cst.Assign) and _target(place.parent) == named
+    if not of_the_same and _shape(place.code(bare)) != _shape(re.sub(r"^\((.*)\)$", r"\1", kept)):
         return
     known, factors = set(re.findall(r"\w+", place.source.text)), [gone]
     if not set(re.findall(r"(?<![\w.])[A-Za-z_]\w*", gone)) <= known and place.function is not None:
@@ -155,6 +157,12 @@ def _scaled(place: Place, planted: Edit) -> Iterator[str]:
     for factor in factors:
         product = f"{_operand(place, bare)} * {factor}"
         yield product if stands_alone else f"({product})"
+
+
+def _named(statement: str) -> str | None:
+    """The name that it assigns to: what is assigned may have become part of another expression since."""
+    found = re.match(r"(\w+) = ", statement)
+    return found[1] if found else None
 
 
 def _shape(code: str) -> str:

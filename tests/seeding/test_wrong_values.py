@@ -75,6 +75,14 @@ def test_a_missing_factor_is_put_first_where_the_statement_was() -> None:
     assert faulty.with_edits(first) == source.text
 
 
+def test_a_missing_factor_is_put_where_its_variable_is_assigned_something_longer() -> None:
+    """The value without its factor was another variable's, which is gone."""
+    source = Source(f"{HEAD}def k(x, a, b):\n    c = tl.load(x)\n    d = c[None, :] * b\n    tl.store(x, d)\n")
+    planted = next(edit for edit in by_name("unscaled").plants(source) if edit.new == "c[None, :]")
+    repro = Source(f"{HEAD}def k(x, a, b):\n    d = tl.load(x, mask=a)\n    tl.store(x, d)\n")
+    assert "tl.load(x, mask=a) * b" in {edit.new for edit in by_name("unscaled").mends(repro, planted)}
+
+
 PROGRAM = """{head}def k(x, y, BLOCK: tl.constexpr):
     i = tl.arange(0, BLOCK)
     a = tl.load(x + i, mask=i < 12, other={fill})
