@@ -8,7 +8,9 @@ from shrinkray_gpu.calibration.mode import DryMode
 from shrinkray_gpu.calibration.plan import Plan
 from shrinkray_gpu.calibration.worker_lanes import BUILDING, FLOOR, builds
 from shrinkray_gpu.oracle.driver_error import is_sure
+from shrinkray_gpu.oracle.needs import UNASKED
 from shrinkray_gpu.oracle.same import SameFaultOracle
+from shrinkray_gpu.runner.inside.static.rules import ASKED
 from shrinkray_gpu.runner.pool import Pool
 
 SLOWER = 2.0
@@ -35,7 +37,11 @@ def with_dry(plan: Plan, dry: Pool, source: str) -> Plan:
     """Dry runs on a virtual GPU of the same architecture, if the original makes the same launches there, in time."""
     if not (builds(source) or plan.oracle.needs.timing):
         dry = dry.on(replace(dry.terms, seconds=max(FLOOR, SLOWER * plan.seen.warm_seconds)))
-    run = dry.run(source)
+    run, following = dry.run(source), _following(dry) if plan.oracle.needs.compared else None
+    # No candidate's launch may leave its tensors, unless the original's do.
+    if following is not None and not run.trouble and not (held := following.run(source)).timed_out:
+        if not any(launch.fault for launch in held.launches):
+            dry, run = following, held
     if run.timed_out and not plan.oracle.needs.timing:  # that one asks how long it takes
         dry.close()
         took = f"over {dry.seconds:.0f} s, in a lane {plan.seen.warm_seconds:.1f} s"
@@ -63,6 +69,12 @@ def with_dry(plan: Plan, dry: Pool, source: str) -> Plan:
         plan = replace(plan, seen=replace(plan.seen, oracle=plan.oracle.with_causes(run)))
     plan = _going_before(plan, dry, max(FLOOR, 4 * run.seconds), note, predicts=predicts, excludes=excludes)
     return without_machine_code(plan, dry, source) if predicts else plan
+
+
+def _following(dry: Pool) -> Pool:
+    """The same lanes, where launches are held against the rules that go without saying."""
+    rules = (ASKED + rule for rule in UNASKED.rules)
+    return dry.serving(replace(dry.script, wants=tuple(sorted({*dry.script.wants, *rules}))), seconds=dry.seconds)
 
 
 def _shows_always(plan: Plan, dry: Pool, source: str) -> bool:

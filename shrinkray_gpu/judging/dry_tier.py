@@ -1,6 +1,7 @@
 """The cheapest tier: a dry run on the virtual GPU, in milliseconds and on the CPU.
 
-It sorts out the candidates that never get to a launch, and those that do not fault where it shows the fault itself.
+It sorts out the candidates that never get to a launch, those that do not fault where it shows the fault itself, and
+where results are compared those that leave their tensors, as the original does not.
 """
 
 from __future__ import annotations
@@ -50,6 +51,10 @@ class DryTier:
             self.tally.count(DRY)
             why = f"dry run: {run.failure.type}: {run.failure.text[:100]}"
             return Verdict(Answer.PASSES, why, other=verdict.other, certain=repeats is not None)
+        broken = next((launch.fault for launch in run.launches if launch.fault), "")
+        if broken and self.oracle.needs.compared and not verdict.faults:
+            self.tally.count(DRY)
+            return Verdict(Answer.PASSES, f"dry run: a second defect: {broken}")
         if excludes and not verdict.faults:
             self.tally.count(DRY)
             return Verdict(Answer.PASSES, f"dry run: {verdict.why}")

@@ -204,3 +204,29 @@ def test_of_a_flaky_fault_dry_runs_exclude_candidates_where_the_virtual_gpu_alwa
     finally:
         dry.close()
         plan.close()
+
+
+LOAD = """\
+import torch, triton, triton.language as tl
+@triton.jit
+def kernel(x):
+    tl.store(x, tl.load(x + tl.program_id(0)))
+kernel[({grid},)](torch.rand(4, device="cuda"))
+torch.cuda.synchronize()
+"""
+
+
+@pytest.mark.parametrize(("compared", "grid", "want"), [("held", 4, True), ("held", 5, False), ("", 4, False)])
+def test_dry_runs_follow_launches_where_results_are_compared_and_the_original_stays_inside(
+    tmp_path: Path, compared: str, grid: int, want: bool
+) -> None:
+    plan = planned(tmp_path, "[][7]\n", "exception:IndexError")
+    oracle = replace(plan.oracle, needs=replace(plan.oracle.needs, compared=compared))
+    setup = Setup(sys.executable, dict(os.environ), (), (str(tmp_path),), str(tmp_path), arch=90, confine=False)
+    dry = Pool(plan.pool.script, setup, mode="virtual", jobs=1, seconds=60)
+    try:
+        found = with_dry(replace(plan, seen=replace(plan.seen, oracle=oracle)), dry, LOAD.format(grid=grid))
+        assert found.dry is not None and ("static:bounds" in found.dry.script.wants) is want, found.mode.notes
+    finally:
+        dry.close()
+        plan.close()

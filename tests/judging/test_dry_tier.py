@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -67,3 +68,29 @@ def test_a_candidate_with_a_fault_of_its_own_gets_to_no_lane(tmp_path: Path, exc
         beyond = settled(COPY.format(extent=8, stride=8, stages=3))
         healthy = settled(COPY.format(extent=4, stride=4, stages=1))
     assert [uneven, beyond, healthy] == ([(False, 1)] * 3 if excludes else [(True, 2), (True, 3), (True, 4)])
+
+
+LOAD = """\
+import torch, triton, triton.language as tl
+@triton.jit
+def kernel(x, y):
+    tl.store(y, tl.load(x + tl.program_id(0)))
+x = torch.rand(4, device="cuda")
+kernel[({grid},)](x, x)
+torch.cuda.synchronize()
+"""
+
+
+@pytest.mark.parametrize("compared", [False, True])
+def test_where_results_are_compared_no_launch_leaves_its_tensors(tmp_path: Path, compared: bool) -> None:
+    oracle, lanes = parse("Tensor-likes are not close", folder=tmp_path), Lanes()
+    needs = replace(oracle.needs, compared="recording" if compared else "", rules=frozenset({"bounds"}))
+    environment = {**os.environ, "TRITON_CACHE_DIR": str(tmp_path / "cache")}
+    setup = Setup(sys.executable, environment, ("torch", "triton"), (str(tmp_path),), str(tmp_path), arch=90)
+    script = Script(tmp_path / "load.py", cwd=tmp_path, wants=("static:bounds",))
+    with closing(Pool(script, setup, mode="virtual", jobs=1, seconds=60)) as pool:
+        tier = DryTier(replace(oracle, needs=needs), pool, lanes, Tally())  # type: ignore[arg-type]
+        inside, outside = (
+            tier.settle(Candidate(script.request(LOAD.format(grid=grid)), Policy())).faults for grid in (4, 5)
+        )
+    assert inside and outside is not compared and lanes.asked == 2 - compared
