@@ -61,7 +61,7 @@ def refusal(run: Run) -> Refusal | None:
     launches = run.captured["launches"] if run.captured else []
     if failure is None or not launches or not FRONT_END.search(fault.klass):
         return None
-    return Refusal(launches[-1]["kernel"], failure.text, fault)
+    return Refusal(launches[0]["kernel"], failure.text, fault)
 
 
 def is_of_child(run: Run) -> bool:
@@ -168,9 +168,9 @@ def left_out(text: str, run: Run) -> list[str]:
 
 
 def _last_arguments(run: Run) -> list[Any]:
-    """Those of the last launch, the one that is refused."""
+    """Those of the launch that is refused: of those on record the likeliest comes first."""
     launches = run.captured["launches"] if run.captured else []
-    return [*launches[-1].get("arguments", [])] if launches else []
+    return [*launches[0].get("arguments", [])] if launches else []
 
 
 def passed_types(run: Run) -> dict[str, str]:

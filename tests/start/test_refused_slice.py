@@ -208,7 +208,7 @@ def test_the_text_of_an_instruction_is_computed_too() -> None:
 def test_of_a_process_of_the_program_the_kernel_is_known_by_its_launch() -> None:
     run = dataclasses.replace(refused(2, RANGE), compiles=())
     assert made_constants(PROGRAM, run) == []
-    launched = dataclasses.replace(run, captured={"launches": [{"kernel": "kernel"}]})
+    launched = dataclasses.replace(run, captured={"launches": [{"kernel": "kernel"}, {"kernel": "an older one"}]})
     assert made_constants(PROGRAM, launched) == ["BLOCK"]
 
 
@@ -317,7 +317,8 @@ def test_what_the_host_leaves_out_and_a_switch_counts_on_is_its_doing(
     run = refused(3, NONE)
     failure = dataclasses.replace(run.failure, text=run.failure.text.replace("at 3:4:", "at 3:20:"))  # type: ignore
     given = [{"kind": "value", "name": "bias", "text": bias}]
-    captured: Any = {"launches": [{"kernel": "kernel", "arguments": given}]}
+    older: Any = {"kernel": "an older one", "arguments": []}
+    captured: Any = {"launches": [{"kernel": "kernel", "arguments": given}, older]}
     [compiled] = run.compiles
     compiles = (dataclasses.replace(compiled, failure=failure),)
     assert left_out(program, dataclasses.replace(run, captured=captured, compiles=compiles)) == wanted
