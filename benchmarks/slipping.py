@@ -4,6 +4,7 @@
     python benchmarks/slipping.py --out build/slipping --set sixth        one set; --only NAME: one program
     python benchmarks/slipping.py --out OUT --at-a-time 20 --until 420    as many at a time, none begun after 420 s
     python benchmarks/slipping.py --out OUT --folder DIR                  other sets, with a programs.toml of their own
+    python benchmarks/slipping.py --out OUT --on-gpu                      all, asked for as on a machine with a GPU
     python benchmarks/slipping.py --out OUT --table                       what is known so far
 
 Which programs there are, and how each is asked for, is in slipping/programs.toml. A result is *true* if it shows the
@@ -26,7 +27,7 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -52,6 +53,11 @@ CHECK = 180.0
 """Seconds that `--check` may take."""
 LONGEST = 300
 """Characters of a reason."""
+SANITIZERS = {"static:bounds": "sanitizer:memcheck", "static:uninitialised": "sanitizer:initcheck"}
+"""What tells on a GPU what a rule of the virtual GPU tells elsewhere."""
+INTERPRETED = 'os.environ["TRITON_INTERPRET"] = "1"\n'
+ON_GPU = 'import torch\n\ntorch.set_default_device("cuda")\n'
+"""What such a program has on a GPU in the place of its first `import torch`."""
 
 
 @dataclass(frozen=True)
@@ -65,6 +71,14 @@ class Program:
     arch: str = ""
     gpu: bool = False
     again: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def source(self) -> str:
+        """Its text; where a GPU is to run what it has the interpreter run, with that changed."""
+        text = self.path.read_text()
+        if self.gpu and INTERPRETED in text:
+            return text.replace(INTERPRETED, "").replace("import torch\n", ON_GPU, 1)
+        return text
 
     @property
     def path(self) -> Path:
@@ -92,6 +106,12 @@ def programs(folder: Path = FOLDER) -> list[Program]:
     return found
 
 
+def as_on_gpu(program: Program) -> Program | None:
+    """The same asked for on a machine with a GPU; None if only the virtual GPU has a rule for its fault."""
+    oracle = SANITIZERS.get(program.oracle, program.oracle)
+    return None if oracle.startswith("static:") else replace(program, oracle=oracle, arch="", gpu=True)
+
+
 @dataclass(frozen=True)
 class Shrink:
     """The command, in a folder of its own. Without `gpu` it sees none."""
@@ -112,7 +132,7 @@ def measured(program: Program, folder: Path, given: argparse.Namespace) -> dict[
     """The row of a program, reduced in a folder that is emptied first. Texts, and what was said, stay there."""
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
-    source, repro = program.path.read_text(), folder / "repro.py"
+    source, repro = program.source, folder / "repro.py"
     (folder / program.path.name).write_text(source)
     shrink, begun = Shrink(folder, given.jobs, program.gpu), time.monotonic()
     words = [program.path.name, *program.asked, "--no-report", "--json", "-o", repro.name, "--jobs", str(given.jobs)]
@@ -221,6 +241,7 @@ def main() -> None:
     parser.add_argument("--set", action="append", help="only this one; repeatable")
     parser.add_argument("--only", action="append", help="only this program; repeatable")
     parser.add_argument("--gpu", action="store_true", help="only those that need a GPU, instead of the others")
+    parser.add_argument("--on-gpu", action="store_true", help="all, as a user with a GPU asks for them")
     parser.add_argument("--max-time", type=float, default=60.0, help="seconds of search")
     parser.add_argument("--timeout", type=float, help="seconds of a reduction; default: search, and 240 more")
     parser.add_argument("--at-a-time", type=int, default=1, help="programs")
@@ -236,9 +257,12 @@ def main() -> None:
     given.timeout = given.timeout or given.max_time + 240
     commit = _commit()
     done = {(row["set"], row["name"]) for row in _rows(file, commit)}
+    found = programs(given.folder.resolve())
+    if given.on_gpu:
+        given.gpu, found = True, [one for one in map(as_on_gpu, found) if one is not None]
     wanted = [
         one
-        for one in programs(given.folder.resolve())
+        for one in found
         if (given.set is None or one.set in given.set)
         and (one.name in given.only if given.only else one.gpu == given.gpu)
         and (one.set, one.name) not in done
