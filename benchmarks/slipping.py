@@ -40,6 +40,7 @@ import carried_fix  # noqa: E402
 import still_happens  # noqa: E402
 from seeding import packages, reducing, truth  # noqa: E402
 
+from shrinkray_gpu.calibration.absent import EXACT  # noqa: E402
 from shrinkray_gpu.events import printed_result  # noqa: E402
 from shrinkray_gpu.reduction.size import lines, tokens  # noqa: E402
 from shrinkray_gpu.runner import cores  # noqa: E402
@@ -91,6 +92,7 @@ class Program:
     @property
     def asked(self) -> list[str]:
         words = ["--arch", self.arch] if self.arch else []
+        words += ["--env", EXACT] if self.oracle.startswith("sanitizer:") else []
         return [*words, "--oracle", self.oracle] if self.oracle else words
 
 

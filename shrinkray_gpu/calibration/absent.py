@@ -19,19 +19,26 @@ from shrinkray_gpu.runner.run import Run
 
 OFFERED = 3
 """Failures that a program caught, named to its user."""
+SANITIZED = {"bounds": "sanitizer:memcheck", "uninitialised": "sanitizer:initcheck"}
+"""What sees on a GPU what a static rule tells."""
+EXACT = "PYTORCH_NO_CUDA_MEMORY_CACHING=1"
+"""Else what lies behind a tensor is torch's own, and the sanitizer does not object."""
 
 
 def is_clean(run: Run) -> bool:
     return not run.trouble and Fault.of(run) is None
 
 
-def rule_broken(run: Run) -> str:
-    """What a static rule says of the first launch that breaks one, and how to ask for that; empty where none does."""
+def rule_broken(run: Run, arch: int | None = None) -> str:
+    """What a static rule says of the first launch that breaks one, and how to ask for that; empty where none does.
+    `arch`: of the GPU at hand, where the run is of a virtual one."""
     broken = next((launch for launch in run.launches if launch.fault), None)
     if broken is None:
         return ""
     rule, reason = rules.of_fault(broken.fault)
-    advice = f"ask for that with --oracle static:{rule.name}"
+    advice = f"ask for that with {f'--arch sm_{arch} ' if arch else ''}--oracle static:{rule.name}"
+    if arch and rule.name in SANITIZED:
+        advice += f", or on this GPU with --oracle {SANITIZED[rule.name]} --env {EXACT}"
     if not broken.synced:
         advice = f"nothing waits for the device afterwards: end with torch.cuda.synchronize(), and {advice}"
     return f"But the launch of {broken.kernel} breaks the static rule {rule.name} ({rule.words}): {reason}; {advice}"
@@ -93,14 +100,15 @@ def adoptable_spec(run: Run) -> str:
     return spec
 
 
-def faultless(seen: Sequence[Run]) -> str:
+def faultless(seen: Sequence[Run], beside: str = "") -> str:
+    """What a program does that shows no fault, and what to do about it. `beside`: as in `explain`."""
     runs = f" in each of {len(seen)} runs" if len(seen) > 1 else ""
     if caught := [shlex.quote(spec) for spec in swallowed(seen[-1])[:OFFERED]]:
         return (
             f"the program ends well{runs}, and no --oracle says what to look for. It caught failures that may be asked "
             f"for: --oracle {', or --oracle '.join(caught)}"
         )
-    if broken := rule_broken(seen[-1]):
+    if broken := rule_broken(seen[-1]) or beside:
         return f"the program ends without a fault{runs}. {broken}"
     return (
         f"the program ends without a fault{runs}, and no --oracle says what "

@@ -75,6 +75,14 @@ def test_a_misaligned_access_is_told_as_such(virtual_pool: Pool) -> None:
     assert line.endswith("--oracle static:alignment")
 
 
+def test_on_a_gpu_both_ways_to_ask_are_told(virtual_pool: Pool) -> None:
+    run = virtual_pool.run(BEYOND, wants=tuple(ASKED + rule.name for rule in RULES))
+    assert rule_broken(run, arch=90).endswith(
+        "; ask for that with --arch sm_90 --oracle static:bounds, or on this GPU with --oracle sanitizer:memcheck "
+        "--env PYTORCH_NO_CUDA_MEMORY_CACHING=1"
+    )
+
+
 @pytest.mark.parametrize("oracle", [("--oracle", "static:bounds"), ()])
 def test_a_fault_that_nothing_waits_for(tmp_path: Path, oracle: tuple[str, ...]) -> None:
     line = told(tmp_path, BEYOND.replace(WAIT, ""), *oracle)

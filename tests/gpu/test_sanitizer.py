@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from shrinkray_gpu.errors import NotReproduced
 from shrinkray_gpu.job.reduce import reduce
 from shrinkray_gpu.options import Options
 
@@ -26,3 +27,10 @@ def test_an_overrun_that_no_driver_sees(tmp_path: Path) -> None:
     assert result.lifted.startswith("lifted: launch") and "(scale)" in result.lifted
     assert result.after[0] <= 12
     assert "tl.arange" in result.text and "mask=" not in result.text
+
+
+def test_what_no_driver_sees_is_told_where_it_is_not_shown(tmp_path: Path) -> None:
+    shutil.copy(PROGRAM, tmp_path / "failing.py")
+    asked = Options(oracle=("illegal memory access",), cwd=tmp_path, jobs=6, report=False)
+    with pytest.raises(NotReproduced, match="breaks the static rule bounds .* or on this GPU with --oracle sanitizer:"):
+        reduce(tmp_path / "failing.py", asked, say=print)
