@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 from shrinkray_gpu.cu.constant_extents import beyond
 from shrinkray_gpu.cu.device_sight import DeviceSight
-from shrinkray_gpu.cu.made_up import Numbers, counts_elements, numbers_of
+from shrinkray_gpu.cu.made_up import Numbers, counted_in_elements, numbers_of
 from shrinkray_gpu.cu.nvcc_trial import CuOutcome, HostedLaunch
 from shrinkray_gpu.cu.nvcc_words import NvccMessage, SaidMessage, loose
 from shrinkray_gpu.cu.options import AskedWords
@@ -66,8 +66,8 @@ class CuFault:
     """The control after which it sees nothing."""
     unseen: str = ""
     """Of a fault on a device: why nothing was seen."""
-    counts_elements: bool = False
-    """Whether each allocation is of so many elements: without `sizeof` it would be too small for another reason."""
+    counted: frozenset[str] = frozenset()
+    """Kinds of calls whose sizes are of so many elements: without `sizeof` one is too small for another reason."""
     on_cpu: bool = False
     """Whether no GPU ran it: the access was seen where the CPU runs the kernels."""
     numbers: Numbers | None = None
@@ -140,8 +140,8 @@ class CuFault:
                 return f"main launches no {next(iter(missing))}"
             if added := numbers_of(tree).added(self.numbers):
                 return added
-            if self.counts_elements and not counts_elements(tree):
-                return "an allocation is no longer of so many elements"
+            for kind in sorted(self.counted - counted_in_elements(tree)):
+                return f"{kind} is no longer of so many elements"
         return next(iter(sorted(beyond(tree) - self.beyond)), "")
 
     def look(self, outcome: CuOutcome) -> Callable[[DeviceSight], Sequence[Room]] | None:
@@ -234,7 +234,7 @@ def run_fault(text: str, outcome: CuOutcome, asked: Sequence[AskedWords], *, hos
         sight=outcome.sight,
         room=outcome.room,
         unseen="" if hosted or outcome.sight else outcome.blind or _no_record(outcome),
-        counts_elements=outcome.sight is not None and counts_elements(tree),
+        counted=counted_in_elements(tree) if outcome.sight is not None else frozenset(),
         numbers=None if hosted else numbers_of(tree),
         beyond=beyond(tree),
     )

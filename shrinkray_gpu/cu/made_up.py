@@ -6,7 +6,7 @@ shared memory of a launch, become a number of its own: the access would leave me
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 
 from shrinkray_gpu.reduction.native.native_tree import Node, Tree
@@ -14,6 +14,8 @@ from shrinkray_gpu.source.cuda import declarator_name
 
 _SIZES = {"cudaMalloc": 1, "cudaMallocAsync": 1, "cudaMallocManaged": 1, "cudaMallocFromPoolAsync": 1}
 """Where an allocation's size stands among its arguments."""
+_COPIES = {"cudaMemcpy": 2, "cudaMemcpyAsync": 2}
+"""Where that of a copy does."""
 _NAMES = ("identifier", "field_identifier", "this", "qualified_identifier")
 _NOTHING = ("NULL", "true", "false", "std")
 
@@ -74,14 +76,20 @@ def numbers_of(tree: Tree) -> Numbers:
     return Numbers(frozenset(launches), frozenset(sizes))
 
 
-def counts_elements(tree: Tree) -> bool:
-    """Whether each allocation's size is that of so many elements of a type, or has a name that stands for one."""
+def counted_in_elements(tree: Tree) -> frozenset[str]:
+    """Of allocations and copies those kinds of which each call's size is that of so many elements of a type, or has a
+    name that stands for one."""
     defined = [*tree.nodes("init_declarator"), *tree.nodes("function_definition")]
     names = (declarator_name(each) for each in defined if _has_sizeof(each))
     named = {tree.text_of(name) for name in names if name is not None}
+    kinds = {"an allocation": _SIZES, "a copy": _COPIES}
+    return frozenset(kind for kind, calls in kinds.items() if _all_count(tree, calls, named))
+
+
+def _all_count(tree: Tree, calls: Mapping[str, int], named: Set[str]) -> bool:
     for call in tree.nodes("call_expression"):
         function, given = call.child("function"), call.child("arguments")
-        at = _SIZES.get(tree.text_of(function)) if function is not None else None
+        at = calls.get(tree.text_of(function)) if function is not None else None
         if at is None or given is None or len(given.members) <= at:
             continue
         size = given.members[at]

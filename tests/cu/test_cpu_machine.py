@@ -313,6 +313,37 @@ def test_a_read_of_what_nobody_wrote_is_a_second_defect(cpu: CpuTrial) -> None:
     assert sorts_of(run(cpu, stored.replace("FILL", ""))) == {"global read of 4 bytes near"}
 
 
+SHARED = """template <class T> __global__ void turn(const T* in, T* out, int n) {
+  __shared__ T tile[32]; T* kept = tile; FILL __syncthreads(); out[threadIdx.x + n] = kept[31 - threadIdx.x]; }
+inline __device__ void count(int* to) {
+  __shared__ int bins[4]; BINS __syncthreads(); atomicAdd(bins + threadIdx.x % 4, 1); __syncthreads();
+  to[threadIdx.x] = bins[threadIdx.x % 4]; }
+__global__ void counted(int* to) { extern __shared__ int more[]; MORE; __syncthreads();
+  count(to); to[threadIdx.x] += more[31 - threadIdx.x]; }
+int main() { int *in, *out; cudaMalloc(&in, 128); cudaMalloc(&out, 128); cudaMemset(in, 0, 128);
+  counted<<<2, 32, 128>>>(out); turn<int><<<2, 32>>>(in, out, 1); report(); }"""
+FILLED = {
+    "FILL": "kept[threadIdx.x] = in[threadIdx.x];",
+    "BINS": "if (threadIdx.x < 4) bins[threadIdx.x] = 0;",
+    "MORE": "more[threadIdx.x] = 1",
+}
+
+
+@pytest.mark.parametrize("missing", FILLED)
+def test_a_read_of_shared_memory_that_nobody_wrote_is_a_second_defect(cpu: CpuTrial, missing: str) -> None:
+    """A reduction may drop what fills a tile: the block before, or zeros that the CPU begins with, stand there then."""
+    whole = SHARED
+    for name, text in FILLED.items():
+        whole = whole.replace(name, text)
+    original = run(cpu, whole)
+    assert sorts_of(original) == {"global write of 4 bytes near"}
+    other = cpu.of_original(original)
+    assert "shared" in run(other, whole.replace(FILLED[missing], "")).lacking
+    half = whole.replace("kept[threadIdx.x] =", "if (threadIdx.x) kept[threadIdx.x] =")
+    assert "shared read of 4 bytes that nobody wrote" in run(other, half).lacking
+    assert not run(other, whole).lacking
+
+
 def test_a_copy_past_the_end_of_the_host_s_block_is_a_second_defect(cpu: CpuTrial) -> None:
     """A reduction made the vector smaller that is copied: its number of rows became that of the blocks."""
     source = """int main() { int *in, *out; cudaMalloc(&in, 400); cudaMalloc(&out, 4); std::vector<int> host(SIZE);

@@ -275,3 +275,12 @@ def test_allocations_stay_of_so_many_elements(size: str, room: Room | None) -> N
     found = run_fault(text, CuOutcome("", False, (), RUN, sight=sight(), room=room), (), hosted=False)
     assert found is not None and not found.objection(text)
     assert "elements" in found.objection(text.replace(f"&x, {size}", "&x, bytes"))
+
+
+def test_copies_stay_of_so_many_elements() -> None:
+    """A copy without `sizeof(float)` fills a quarter of its table: with the fix the rest may be read."""
+    copied = "cudaMemcpy(x, y, bytes * sizeof(float), cudaMemcpyHostToDevice);"
+    text = TEXT.replace("cudaMalloc(&x, bytes);", f"cudaMalloc(&x, bytes); {copied}")
+    found = run_fault(text, CuOutcome("", False, (), RUN, sight=sight()), (), hosted=False)
+    assert copied in text and found is not None and not found.objection(text)
+    assert "a copy" in found.objection(text.replace("bytes * sizeof(float)", "bytes"))

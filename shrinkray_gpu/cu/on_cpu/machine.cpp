@@ -19,12 +19,13 @@
 #include "host_blocks.hpp"
 #include "pages.hpp"
 #include "prelude.hpp"
+#include "shared_words.hpp"
 #include "survey.hpp"
 
 uint3 threadIdx, blockIdx;
 dim3 blockDim, gridDim;
 
-extern char __executable_start, end;
+extern char end;
 
 namespace shrink_cpu {
 constexpr size_t SPAN = size_t(1) << 38, GAP = size_t(1) << 28, MOST_SHARED = 48 * 1024, STACK = 128 * 1024;
@@ -66,6 +67,7 @@ cudaError_t pending = cudaSuccess, seen = cudaSuccess, last = cudaSuccess;
 bool recorded = false, leading = false, settled = false;
 // A survey goes on behind an access that is wrong. Memory begins with garbage then.
 Survey survey;
+SharedWords shared_words;
 const bool arrays = std::getenv("SHRINK_SHARED_ARRAYS");
 size_t surveyed = 0, entered = 0;  // accesses that are wrong, and turns of threads behind the first of them
 struct {
@@ -206,6 +208,8 @@ void check(uintptr_t at, size_t size, bool aligned, const char* how, const void*
   const bool misaligned = aligned && at % size;
   const auto right = [&] {
     if (at - (uintptr_t)arena < SPAN) ++rights.count, survey.touch(at - (uintptr_t)arena, size, how, from);
+    else if (survey && *how != 'w' && shared_words.unwritten(at, size))
+      survey.note({"shared", how, size, "that nobody wrote", MAPPED}, from, false);
   };
   if (!misaligned && at - latest + size <= latest_size && at >= latest) return right();
   on_device = false;
@@ -268,6 +272,7 @@ bool all_wait(size_t from, size_t to, State waiting) {
 }
 
 void run_block() {
+  if (survey) shared_words.begin_block(shared_memory, shared_size);
   for (size_t i = 0; i < threads; ++i) {
     fibers[i]->state = READY;
     fibers[i]->index = {unsigned(i % blockDim.x), unsigned(i / blockDim.x % blockDim.y),

@@ -19,7 +19,8 @@
 #define __global__ __attribute__((noinline))
 #define __device__
 #define __host__
-#define __shared__ static
+// Named for the survey, which looks for the tag; and used, else what nobody writes is zero to g++.
+#define __shared__ static __attribute__((used, abi_tag("shrink_shared")))
 #define __constant__
 #define __managed__
 #define __launch_bounds__(...)
