@@ -139,7 +139,7 @@ class SanitizerRecords(Protocol):
     def find(self, python: str, environment: Mapping[str, str]) -> Path | None:
         """The executable, or None."""
 
-    def prefix(self, executable: Path, tool: str) -> tuple[str, ...]:
+    def prefix(self, executable: Path, tool: str, *, host: bool = False) -> tuple[str, ...]:
         """Of a command, to run it under one of the tools."""
 
     def ran(self, text: str) -> bool:

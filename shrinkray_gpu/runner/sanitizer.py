@@ -41,8 +41,10 @@ def run(
     scratch: Path,
     seconds: float,
     fence: Setup | None = None,
+    host: bool = False,
 ) -> Run:
     """The program under one tool. `records` are its records and, last, its summary; `stdout` is the program's own.
+    `host`: records have the host's frames, too, for a person to read.
 
     With `fence` it writes only where that setup lets it, and in /tmp, where the sanitizer has its sockets. Nothing else
     is refused: tool and program talk by what the rest of a fence may keep apart.
@@ -60,7 +62,7 @@ def run(
         cwd=cwd,
         scratch=scratch,
         seconds=seconds,
-        prefix=(*fenced, *sanitizer_records.prefix(found, tool)),
+        prefix=(*fenced, *sanitizer_records.prefix(found, tool, host=host)),
         kept=None,
     )
     said = ran.stdout

@@ -113,9 +113,14 @@ def find(python: str, environment: Mapping[str, str]) -> Path | None:
     return toolkit.find(NAME, python, environment)
 
 
-def prefix(executable: Path, tool: str) -> tuple[str, ...]:
-    """Of a command, to run it under one of the tools."""
-    return (str(executable), "--tool", tool, "--error-exitcode", str(FOUND))
+def prefix(executable: Path, tool: str, *, host: bool = False) -> tuple[str, ...]:
+    """Of a command, to run it under one of the tools.
+
+    With `host` records have the frames of the host, too. For a process that has loaded torch these cost: one that ends
+    after a fault makes many failing calls, and took 57 s and 33 GB of memory on an H200.
+    """
+    frames = () if host else ("--show-backtrace", "device")
+    return (str(executable), "--tool", tool, "--error-exitcode", str(FOUND), *frames)
 
 
 def ran(text: str) -> bool:

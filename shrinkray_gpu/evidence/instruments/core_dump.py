@@ -24,13 +24,13 @@ DUMP = "core dump"
 
 def look(subject: Subject, run: Run | None) -> Observation:
     """A core dump of the GPU, read by the vendor's tool."""
-    return _looked(subject, _plain)
+    return _looked(subject, run, _plain)
 
 
 def look_at_fork(subject: Subject, run: Run | None) -> Observation:
     """The same of a process that begins with torch and Triton imported, if there may be one: five seconds less. The
     driver writes the dump of it as of any other. A person is told of one of a plain process."""
-    return _looked(subject, _forked)
+    return _looked(subject, run, _forked)
 
 
 def _plain(subject: Subject, environment: Mapping[str, str]) -> Run:
@@ -55,12 +55,13 @@ def _forked(subject: Subject, environment: Mapping[str, str]) -> Run:
         return pool.cold(subject.text, way=KnobSetting("with a core dump", environment=environment))
 
 
-def _looked(subject: Subject, run: Callable[[Subject, Mapping[str, str]], Run]) -> Observation:
+def _looked(subject: Subject, seen: Run | None, run: Callable[[Subject, Mapping[str, str]], Run]) -> Observation:
     if not subject.gpu:
         return Observation.missing(DUMP, NO_GPU)
     started = time.monotonic()
     core = subject.folder / "core"
-    ended = run(subject, coredump.environment(core))
+    # What a program of gigabytes holds would take a minute to write, and is not read.
+    ended = run(subject, coredump.environment(core, memory=seen is not None and seen.peak <= coredump.LARGE))
     tool = coredump.find(subject.setup.python, subject.environment)
     found = coredump.read(tool, core) if tool is not None and core.exists() else None
     seconds = time.monotonic() - started

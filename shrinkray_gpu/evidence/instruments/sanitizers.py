@@ -33,6 +33,7 @@ def look(tool: str, subject: Subject, run: Run | None) -> Observation:
         scratch=subject.folder,
         seconds=SLOWER * subject.seconds + subject.extra,
         fence=subject.fence,
+        host=True,
     )
     if ended.trouble:
         return Observation.missing(tool, ended.trouble, ended.seconds)
