@@ -83,7 +83,9 @@ def _standard(
     own = reference is not None and reference.fault.phase != "python"
     seen = plan.reference
     only_cuda = bool(seen.builds) and not (seen.compiles or seen.launches)
-    standard = controls.standard(plan.gpu, triton=not only_cuda, amd=_for_amd(plan)) if own else ()
+    standard: tuple[controls.Control, ...] = ()
+    if own and reference is not None:
+        standard = controls.standard(plan.gpu, triton=not only_cuda, amd=_for_amd(plan), fault=reference.fault)
     if reference is not None and not only_cuda:
         fault = reference.fault
         kernels = {launch.kernel for launch in seen.launches} or kernels_of(original.text)

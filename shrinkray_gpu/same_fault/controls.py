@@ -23,7 +23,7 @@ from shrinkray_gpu.device import error_table, toolkit
 from shrinkray_gpu.errors import UsageError
 from shrinkray_gpu.oracle import speech
 from shrinkray_gpu.oracle.comparison_check import ComparisonCheck
-from shrinkray_gpu.oracle.driver_error import OUTSIDE, sticky_code
+from shrinkray_gpu.oracle.driver_error import ASSERTED, OUTSIDE, sticky_code
 from shrinkray_gpu.oracle.fault import Fault
 from shrinkray_gpu.oracle.needs import Needs
 from shrinkray_gpu.oracle.oracle import Oracle
@@ -92,7 +92,7 @@ class ControlResult:
         return f"{self.control.name}: {self.outcome.value} ({self.why})"
 
 
-def standard(gpu: bool, *, triton: bool = True, amd: bool = False) -> tuple[Control, ...]:
+def standard(gpu: bool, *, triton: bool = True, amd: bool = False, fault: Fault | None = None) -> tuple[Control, ...]:
     """The controls that are tried on every original. Without a GPU, those that change what is compiled. All but
     exact-allocation turn something in Triton: to be left out where there is none, see `of_cuda`.
 
@@ -103,11 +103,13 @@ def standard(gpu: bool, *, triton: bool = True, amd: bool = False) -> tuple[Cont
     no-buffer-ops       for AMD: pointers stay as the program has them
     serial              no launch beside another one: vanishing faults are races between kernels, or with the host
     exact-allocation    each tensor alone in its memory: vanishing faults read what torch's cache kept
-    interpreter         no compiler at all. Last, since it is the slowest
+    interpreter         no compiler at all. Last, since it is the slowest. Not for a failed assertion of a kernel: the
+                        interpreter checks none (Triton 3.6 and 3.7), so that every program would pass
     """
     names = ["num_stages=1", "num_warps=1", "no-buffer-ops" if amd else "ptxas=-O0"]
     if gpu:
-        names += ["serial", "exact-allocation", "interpreter"]
+        names += ["serial", "exact-allocation"]
+        names += [] if fault is not None and fault.code == ASSERTED else ["interpreter"]
     return tuple(
         _by_setting(knob_settings.parse_setting(name)) for name in names if triton or name == "exact-allocation"
     )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -69,3 +71,32 @@ def test_shared_memory_of_zeros_is_one_where_kernels_run_and_declare_any() -> No
     for text, gpu, offered in ((shared, True, True), (shared, False, False), (PRODUCT, True, False)):
         names = [one.name for one in of_cuda(Program.from_text(text), gpu=gpu)]
         assert ("zeroed-shared" in names) is offered
+
+
+ASSERTING = """
+import os
+
+os.environ["TRITON_INTERPRET"] = os.environ["TRITON_DEBUG"] = "1"
+
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def kernel(count):
+    tl.device_assert(count < 0, "never holds")
+
+
+kernel[(1,)](3)
+"""
+
+
+def test_a_failed_assertion_is_not_asked_of_the_interpreter_which_checks_none(tmp_path: Path) -> None:
+    pytest.importorskip("triton")
+    program = tmp_path / "asserting.py"
+    program.write_text(ASSERTING)
+    ended = subprocess.run([sys.executable, program], capture_output=True, text=True)
+    assert ended.returncode == 0, ended.stderr  # once it fails the control may come back
+    asserted = Fault("device", "device-side assert triggered", code=710)
+    left = {one.name for one in standard(True, fault=asserted)}
+    assert {one.name for one in standard(True)} - left == {"interpreter"}
