@@ -40,7 +40,7 @@ import carried_fix  # noqa: E402
 import still_happens  # noqa: E402
 from seeding import packages, reducing, truth  # noqa: E402
 
-from shrinkray_gpu.calibration.absent import EXACT  # noqa: E402
+from shrinkray_gpu.calibration.absent import EXACT, SANITIZED  # noqa: E402
 from shrinkray_gpu.events import printed_result  # noqa: E402
 from shrinkray_gpu.reduction.size import lines, tokens  # noqa: E402
 from shrinkray_gpu.runner import cores  # noqa: E402
@@ -54,8 +54,6 @@ CHECK = 180.0
 """Seconds that `--check` may take."""
 LONGEST = 300
 """Characters of a reason."""
-SANITIZERS = {"static:bounds": "sanitizer:memcheck", "static:uninitialised": "sanitizer:initcheck"}
-"""What tells on a GPU what a rule of the virtual GPU tells elsewhere."""
 INTERPRETED = 'os.environ["TRITON_INTERPRET"] = "1"\n'
 ON_GPU = 'import torch\n\ntorch.set_default_device("cuda")\n'
 """What such a program has on a GPU in the place of its first `import torch`."""
@@ -110,7 +108,7 @@ def programs(folder: Path = FOLDER) -> list[Program]:
 
 def as_on_gpu(program: Program) -> Program | None:
     """The same asked for on a machine with a GPU; None if only the virtual GPU has a rule for its fault."""
-    oracle = SANITIZERS.get(program.oracle, program.oracle)
+    oracle = SANITIZED.get(program.oracle.removeprefix("static:"), program.oracle)
     return None if oracle.startswith("static:") else replace(program, oracle=oracle, arch="", gpu=True)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
 from shrinkray_gpu.calibration.absent import faultless, is_clean, rule_broken
 from shrinkray_gpu.calibration.worker_lanes import LaneSet
@@ -26,11 +27,13 @@ VIRTUAL = 1
 """The same on the virtual GPU, where chance has no part but in the host's own work."""
 FURTHER_SECONDS = 120.0
 """For these, and then enough."""
+BESIDE = 30.0
+"""Seconds for a run on the virtual GPU of what a real one does not show."""
 UNCOMPUTED = "#?"
 """In the description of an argument: see `Launch.args`."""
 ALIKE = 3
-"""Runs that end in one and the same other fault: that is no chance, and most likely the oracle is wrong. Nor is it
-where compute-sanitizer looks at each access, and has no record of so many runs."""
+"""Runs that end in one and the same other fault: that is no chance, and most likely the oracle is wrong. So
+many are enough under compute-sanitizer, too, which looks at each access and leaves little to chance."""
 
 
 def runs_until_fault(colds: list[Run], source: str, lanes: LaneSet) -> tuple[list[Run], Run]:
@@ -105,10 +108,14 @@ def beside_the_point(seen: Sequence[Run], oracle: Oracle, source: str, lanes: La
 
 
 def _beside(seen: Run, pool: Pool | None, source: str) -> str:
+    """The same of a virtual GPU, which on a machine with a GPU stands beside that, and may take far longer."""
     if pool is None:
         return ""
-    run = pool.run(source, fresh=True, wants=tuple(ASKED + rule.name for rule in RULES))
-    return rule_broken(run, None if seen.virtual else pool.setup.arch)
+    wants = tuple(ASKED + rule.name for rule in RULES)
+    if seen.virtual:
+        return rule_broken(pool.run(source, fresh=True, wants=wants))
+    pool = pool.on(replace(pool.terms, seconds=min(BESIDE, pool.seconds)))
+    return rule_broken(pool.run(source, fresh=True, wants=wants), pool.setup.arch)
 
 
 def further(setup: Setup) -> int:

@@ -80,11 +80,10 @@ def _standard(
     original: Program, plan: calibration.Plan, reference: Reference | None, known: Fault | None
 ) -> tuple[controls.Control, ...]:
     """The controls that the user need not name."""
-    own = reference is not None and reference.fault.phase != "python"
     seen = plan.reference
     only_cuda = bool(seen.builds) and not (seen.compiles or seen.launches)
     standard: tuple[controls.Control, ...] = ()
-    if own and reference is not None:
+    if reference is not None and reference.fault.phase != "python":
         standard = controls.standard(plan.gpu, triton=not only_cuda, amd=_for_amd(plan), fault=reference.fault)
     if reference is not None and not only_cuda:
         fault = reference.fault

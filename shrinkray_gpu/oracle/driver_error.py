@@ -11,6 +11,7 @@ from shrinkray_gpu.runner.inside.static.rule import Rule
 from shrinkray_gpu.runner.run import Launch, Run
 
 ASSERTED = 710
+"""A device assertion failed."""
 OUTSIDE = {700, 717}
 """One access far out of bounds is the one or the other, by where its address happens to fall. Seen on the H100: 700 in
 a cold process and 717 in a forked one, for the same program."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
@@ -20,6 +20,7 @@ from shrinkray_gpu.runner.lanes import Setup
 from shrinkray_gpu.runner.pool import Pool, Script
 from shrinkray_gpu.runner.run import Run
 from shrinkray_gpu.runner.zygotes import ZYGOTES
+from tests.oracle.runs import passing
 
 Look = Callable[[Subject, Run | None], Observation]
 SAMPLES = Path(__file__).parent / "samples"
@@ -109,3 +110,19 @@ def test_the_process_of_a_checkpoint_s_dump_has_torch_from_its_beginning(
     with ZYGOTES.wanted():
         said = look(subject, None)
     assert [sight.instruction.split(".")[0].split()[-1] for sight in said.sights] == [instruction], said
+
+
+@pytest.mark.parametrize(("peak", "light"), [(None, True), (1 << 20, False), (1 << 30, True)])
+def test_a_dump_has_device_memory_only_where_that_is_known_to_be_little(
+    lanes: LaneDumps, monkeypatch: pytest.MonkeyPatch, peak: int | None, light: bool
+) -> None:
+    monkeypatch.setattr(gpus, "present", lambda: True)
+    asked: list[Mapping[str, str]] = []
+
+    def run(subject: Subject, environment: Mapping[str, str]) -> Run:
+        asked.append(environment)
+        return passing()
+
+    subject = Subject("", lanes.pool.script, lanes.pool.setup, 60.0, lanes.folder)
+    core_dump._looked(subject, None if peak is None else replace(passing(), peak=peak), run)
+    assert ["skip_global_memory" in one.get("CUDA_COREDUMP_GENERATION_FLAGS", "") for one in asked] == [light]

@@ -208,3 +208,9 @@ def test_behind_a_fence_a_program_writes_only_where_it_may(tmp_path: Path) -> No
         )
         assert run.exit == status, run.stderr
     assert not (tmp_path / "new.txt").exists()
+
+
+def test_the_host_s_frames_are_for_a_person_alone() -> None:
+    """Of a process that goes on after its fault they cost a minute, and gigabytes."""
+    search, report = (sanitizer_records.prefix(Path("tool"), "memcheck", host=host) for host in (False, True))
+    assert search == (*report, "--show-backtrace", "device")
